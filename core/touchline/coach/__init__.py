@@ -1,0 +1,1 @@
+"""The player-coach loop: a pure planner and a thin performer (spec page 5)."""

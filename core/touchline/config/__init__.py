@@ -1,0 +1,1 @@
+"""Configuration: layers with origins, validation, round-trip editing (spec page 8)."""

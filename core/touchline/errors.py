@@ -1,0 +1,74 @@
+"""The one exception family: every error a user can cause, as one message.
+
+A message says what failed, on which named thing, and what to do next. Expected outcomes of a run (a bad
+trailer, a failing CLI, a timeout, red tests) are values, never exceptions.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TouchlineError(Exception):
+    """A failure that is shown to a person as one message, without a traceback.
+
+    `what` names the failure and the thing it happened to; `fix` says what to do next. Neither may hold a
+    secret. `exit_code` is the process exit status that the command line uses (spec page 5).
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, what: str, *, fix: str = "") -> None:
+        self.what = what
+        self.fix = fix
+        super().__init__(f"{what}\n  {fix}" if fix else what)
+
+
+class UsageError(TouchlineError):
+    """An argument or a combination of arguments that touchline refuses before it touches anything."""
+
+    exit_code = 2
+
+
+class ConfigError(TouchlineError):
+    """A configuration file, environment variable or flag that cannot be read or is not valid."""
+
+    exit_code = 2
+
+
+class LedgerError(TouchlineError):
+    """The run's ledger cannot be read or written; the last good file is left as it is."""
+
+    exit_code = 2
+
+
+class LockHeldError(LedgerError):
+    """Another live process holds the run; the message names it."""
+
+
+class PluginLoadError(TouchlineError):
+    """A plugin is unknown, broken, doubled or written for another plugin API version."""
+
+    exit_code = 2
+
+
+class ExecutorError(TouchlineError):
+    """An executor cannot be used at all: not installed, not logged in, too old."""
+
+
+class ProcessError(TouchlineError):
+    """A program could not be started by the process host."""
+
+
+class GitError(TouchlineError):
+    """A git operation was refused or failed; carries the command and git's own words."""
+
+
+class GitQueryError(GitError):
+    """A read-only git query failed. Never to be read as "nothing new" (spec page 1)."""
+
+
+class NotARepositoryError(GitError):
+    """The given folder is no usable git work tree."""
+
+    exit_code = 2

@@ -1,0 +1,1 @@
+"""Mechanical gates: pure arithmetic over ledger and report (spec page 4)."""

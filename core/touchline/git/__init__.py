@@ -1,0 +1,1 @@
+"""Every git call of touchline (DESIGN.md, "git/")."""

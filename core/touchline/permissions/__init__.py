@@ -1,0 +1,1 @@
+"""Permission policy for tool calls of executors (spec page 8)."""

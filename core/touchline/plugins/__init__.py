@@ -1,0 +1,1 @@
+"""Plugin discovery (stevedore) and hooks (pluggy) (spec page 8)."""

@@ -1,0 +1,1 @@
+"""Kits for plugin authors and tests: executor contract, scripted model (needs the extra `testing`)."""
