@@ -52,6 +52,10 @@ class RunOptions(Document):
     epic_quarantine: str | None = None
     request_review: str | None = None
     forge: str | None = None
+    turn_max_tokens: int | None = None
+    turn_max_cost: float | None = None
+    run_max_tokens: int | None = None
+    run_max_cost: float | None = None
 
 
 class Attempt(Document):
@@ -60,6 +64,7 @@ class Attempt(Document):
     kind: str
     at: str
     reason: str = ""
+    resets_at: str | None = None
 
 
 class Receipt(Document):
