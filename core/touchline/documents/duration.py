@@ -1,4 +1,4 @@
-"""Owns the text form of a duration (spec page 5): a positive whole number, optionally followed by s, m or h."""
+"""Owns the text form of a duration (spec page 5): a positive whole number, with s, m or h if it is not seconds."""
 
 from __future__ import annotations
 

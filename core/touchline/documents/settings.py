@@ -42,7 +42,7 @@ def _words(value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
     if _SHELL.search(value):
         raise ValueError(
-            'expected a command without shell syntax; for a shell write a list: ["sh", "-c", "first && second"]'
+            'expected a command without shell syntax; a shell takes a list: ["sh", "-c", "first && second"]'
         )
     try:
         words = tuple(shlex.split(value))
@@ -256,7 +256,7 @@ class Budget(Section):
 
     max_tokens: int | None = Field(default=None, ge=1)
     """Tokens sent and received, cached ones included."""
-    max_cost: float | None = Field(default=None, gt=0, strict=False)
+    max_cost: float | None = Field(default=None, gt=0)
     """US dollars, where the executor reports cost."""
 
 
