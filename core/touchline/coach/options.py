@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from touchline import texts
+from touchline.documents.duration import EXPECTED, parse_duration
 from touchline.documents.ledger import Mode, RunOptions, Status
 from touchline.errors import UsageError
 
@@ -20,10 +21,8 @@ SEVERITY_CHOICES = (3, 5, 7)
 CiOwner = Literal["self", "caller", "none"]
 Ask = Literal["plan", "max-turns", "severity"]
 
-_DURATION = re.compile(r"([0-9]{1,9})([smh]?)", re.ASCII)
 _INTEGER = re.compile(r"[0-9]{1,9}", re.ASCII)
 _SHA = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}", re.ASCII)
-_UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +146,12 @@ class Effective:
         )
 
 
-def parse_duration_s(text: str, name: str) -> int:
-    """Seconds of a positive whole number with an optional unit s, m or h. Raises UsageError naming `name`."""
-    match = _DURATION.fullmatch(text)
-    seconds = int(match[1]) * _UNIT_S[match[2]] if match else 0
-    if seconds <= 0:
-        raise UsageError(
-            f"{name} is {text!r}, which is no positive duration",
-            fix="Give a whole number above zero, with s, m or h if it is not seconds: 90, 30m, 6h.",
-        )
-    return seconds
+def duration_s(text: str, name: str) -> int:
+    """Seconds of a duration; raises UsageError naming the flag or variable `name`."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"{name} is {text!r}", fix=f"Give {EXPECTED}.") from error
 
 
 def resolve(flags: Flags, defaults: Defaults, around: Surroundings) -> Effective:
@@ -228,7 +223,9 @@ def _refuse_combinations(flags: Flags) -> None:
             fix="Name the change request with --pr and the verified commit with --approved-head.",
         )
     if not flags.resume_ci and given:
-        raise UsageError(f"{' and '.join(given)} only go with --resume-ci", fix="Add --resume-ci or leave them out.")
+        raise UsageError(
+            f"{' and '.join(given)} only go with --resume-ci", fix="Add --resume-ci or leave them out."
+        )
     for name, value in (("--target", flags.target), ("--executor", flags.executor), ("--model", flags.model)):
         if value is not None and not value.strip():
             raise UsageError(f"{name} is empty", fix="Give a value or leave the flag out.")
@@ -246,9 +243,9 @@ def _whole(text: str | None, name: str, *, low: int, high: int | None = None) ->
 
 def _ci_timeout_s(flags: Flags, around: Surroundings) -> int:
     if flags.ci_timeout is not None:
-        return parse_duration_s(flags.ci_timeout, "--ci-timeout")
+        return duration_s(flags.ci_timeout, "--ci-timeout")
     from_environment = around.environ.get("CI_CHECK_TIMEOUT", "")
-    return parse_duration_s(from_environment, "CI_CHECK_TIMEOUT") if from_environment else DEFAULT_CI_TIMEOUT_S
+    return duration_s(from_environment, "CI_CHECK_TIMEOUT") if from_environment else DEFAULT_CI_TIMEOUT_S
 
 
 def _change_reference(reference: str | None) -> str | None:
@@ -258,7 +255,9 @@ def _change_reference(reference: str | None) -> str | None:
         return str(int(reference))
     if re.fullmatch(r"https?://[^\s\x00-\x1f]+", reference):
         return reference
-    raise UsageError(f"--pr is {reference!r}", fix="Give the number of the change request (1 or more) or its full URL.")
+    raise UsageError(
+        f"--pr is {reference!r}", fix="Give the number of the change request (1 or more) or its full URL."
+    )
 
 
 def _full_sha(sha: str | None) -> str | None:

@@ -25,7 +25,9 @@ def find_plans(work_tree: Path, folders: Sequence[str]) -> PlanSearch:
         place = work_tree / folder
         if not place.is_dir():
             continue
-        found = sorted(path for path in place.glob("*.md") if path.is_file() and not path.name.startswith("."))
+        found = sorted(
+            path for path in place.glob("*.md") if path.is_file() and not path.name.startswith(".")
+        )
         if found:
             return PlanSearch(candidates=tuple(str(path.relative_to(work_tree)) for path in found))
     return PlanSearch()
@@ -43,7 +45,10 @@ def read_plan(path: Path) -> tuple[bytes, str]:
     except OSError as error:
         return b"", f"the plan {path} cannot be read: {error.strerror}"
     if len(content) > MAX_PLAN_BYTES:
-        return b"", f"the plan {path} is larger than {MAX_PLAN_BYTES // 2**20} MiB; a plan is a text to be read"
+        return (
+            b"",
+            f"the plan {path} is larger than {MAX_PLAN_BYTES // 2**20} MiB; a plan is a text to be read",
+        )
     if not content.decode("utf-8", "replace").strip():
         return b"", f"the plan {path} is empty; write down what is to be built"
     return content, ""

@@ -109,7 +109,7 @@ def next_step(ledger: Ledger, facts: Facts) -> Step:
         return Done() if ledger.terminal.reported else Report()
     if facts.cancelled:
         return Stop("INTERRUPTED", "stopped by a signal; start the same command again to continue")
-    turn = queries.last_turn(ledger)
+    turn = queries.current_turn(ledger)
     if turn is None:
         return PlayTurn(1)
     if turn.state == "started":
@@ -166,7 +166,10 @@ def _wait_for_usage(ledger: Ledger, row: TurnRow, last: Attempt, facts: Facts) -
     left = USAGE_WAIT_MAX_S - ledger.run.waited_seconds
     if left <= 0:
         hours = USAGE_WAIT_MAX_S // 3600
-        return Stop("INTERRUPTED", f"waited {hours} h in all for a usage limit: {last.reason}; start again to continue")
+        return Stop(
+            "INTERRUPTED",
+            f"waited {hours} h in all for a usage limit: {last.reason}; start again to continue",
+        )
     wait_s = USAGE_WAIT_STEP_S
     if last.resets_at is not None:
         wait_s = max(1, int(_seconds_between(facts.now, last.resets_at)) + 1)

@@ -69,7 +69,9 @@ def block_of(ledger: Ledger, status: Status, *, current_head: str) -> Block:
     """
     run = ledger.run
     local = run.mode == "no-pr"
-    branch = "none" if local or not run.source_branch else f"{run.source_branch} -> {run.target_branch or 'none'}"
+    branch = (
+        "none" if local or not run.source_branch else f"{run.source_branch} -> {run.target_branch or 'none'}"
+    )
     verified = queries.last_verified_head(ledger)
     return Block(
         status=status,
@@ -80,5 +82,5 @@ def block_of(ledger: Ledger, status: Status, *, current_head: str) -> Block:
         remote_head_sha="none" if local else (run.remote_head_sha or "none"),
         turns_used=f"{queries.turns_used(ledger)} of {ledger.max_turns}",
         verify_runs=queries.verify_runs(ledger),
-        reviewer=queries.reviewer(ledger) or "none",
+        reviewer=queries.reviewer_line(ledger),
     )

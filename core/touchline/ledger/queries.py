@@ -41,6 +41,33 @@ def current_verification(ledger: Ledger) -> VerificationRow | None:
     return rows[-1] if rows else None
 
 
+def verifications_of_turn(ledger: Ledger, turn: int) -> list[VerificationRow]:
+    """The verification runs of one turn of this run, in the order in which they began."""
+    return [row for row in verifications_of_run(ledger) if row.turn == turn]
+
+
+def last_verified_head(ledger: Ledger) -> str | None:
+    """The SHA that the last decided verification of this run covered."""
+    decided = [row.head_sha for row in verifications_of_run(ledger) if row.state == "decided"]
+    return decided[-1] if decided else None
+
+
+def reviewer_line(ledger: Ledger) -> str:
+    """REVIEWER: the judge of the last decision of this run; a more preferred one that was missing is named.
+
+    A judge called `codex-reviewer` is shown as `Codex` when it is the one that was unavailable.
+    """
+    row = next((row for row in reversed(verifications_of_run(ledger)) if row.reviewer), None)
+    if row is None or row.reviewer is None:
+        return "none"
+    preferred = row.context.get("judges")
+    first = preferred[0] if isinstance(preferred, list) and preferred else row.reviewer
+    if not isinstance(first, str) or first == row.reviewer:
+        return row.reviewer
+    shown = first.removesuffix("-reviewer")
+    return f"{row.reviewer} ({shown[:1].upper()}{shown[1:]} unavailable)"
+
+
 def turns_used(ledger: Ledger) -> int:
     """TURNS_USED: the turns of this run that counted; one found `started` is still to be taken."""
     return sum(row.state != "started" for row in turns_of_run(ledger))
