@@ -61,3 +61,12 @@ HEADLESS_ANSWER = (
 )
 PERSON_ANSWER = "Answer from a person: {answer}"
 MAX_ANSWERS = 3
+
+# --- turn --------------------------------------------------------------------------------------------------
+
+QUESTION_CUT = "\n[cut at {limit} characters: the full text is in the task's render.log]"
+NO_TRAILER = "the turn ended without a trailer"
+NO_TEXT = "the turn produced no text"
+NO_COMMIT_CLAIMED = "the finish trailer names no commit"
+UNCHECKED_FINISH = "the finish trailer cannot be checked against git: {error}"
+GUARD_OVERSTEPPED = "the executor plugin may not settle a turn without trailer and work as {kind!r}"
