@@ -18,14 +18,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import psutil
-
 from touchline.errors import LedgerError, LockHeldError
 from touchline.ledger.atomic import sweep_leftovers
+from touchline.process.tree import ancestors, look_up, process_table
 from touchline.state import RunFolder, make_private_folder
 
 _MAX_HOLDER_BYTES = 64 * 1024
 _MAX_COMMAND = 200
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _REPLACED_TRIES = 5
 
 
@@ -44,20 +44,14 @@ class Holder:
 
 def process_start(pid: int) -> str:
     """When process `pid` started, in a form that setting the clock does not change; empty if it is gone."""
-    stat_file = Path(f"/proc/{pid}/stat")
-    boot_file = Path("/proc/sys/kernel/random/boot_id")
-    if boot_file.exists():
-        try:
-            fields = stat_file.read_bytes().rpartition(b")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return ""
-        if fields[0] in (b"Z", b"X"):
-            return ""
-        return f"{boot_file.read_text().strip()}:{fields[19].decode()}"
-    try:
-        return str(psutil.Process(pid).create_time())
-    except psutil.NoSuchProcess:
+    process = look_up(pid)
+    if process is None or process.state in ("Z", "X"):
         return ""
+    try:
+        boot = _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:  # no Linux: there the start is a date already
+        boot = ""
+    return f"{boot}:{os.fsdecode(process.start)}"
 
 
 def holder_of(folder: Path) -> Holder | None:
@@ -109,6 +103,14 @@ class RunLock:
                 self.release()
             raise
 
+    def try_acquire(self) -> bool:
+        """Take the lock if nobody holds it; other failures are raised."""
+        try:
+            self.acquire()
+        except LockHeldError:
+            return False
+        return True
+
     def release(self) -> None:
         """Give the lock back; a joined one stays with its holder."""
         self._joined = False
@@ -133,9 +135,7 @@ class RunLock:
             # The file system granted a lock that a living process still claims: it does not lock at all.
             raise _held_by(self.folder, named)
         self._descriptor = descriptor
-        name = Holder(
-            pid=os.getpid(), start=process_start(os.getpid()), host=platform.node(), command=_command()
-        )
+        name = Holder(pid=os.getpid(), start=process_start(os.getpid()), host=platform.node(), command=_command())
         data = json.dumps(asdict(name)).encode() + b"\n"
         try:
             os.ftruncate(descriptor, 0)
@@ -201,12 +201,7 @@ def _is_alive_elsewhere(holder: Holder) -> bool:
 def _is_ours(holder: Holder) -> bool:
     if holder.host != platform.node() or not holder.start or process_start(holder.pid) != holder.start:
         return False
-    if holder.pid == os.getpid():
-        return True
-    try:
-        return any(parent.pid == holder.pid for parent in psutil.Process().parents())
-    except psutil.Error:
-        return False
+    return holder.pid in ancestors(os.getpid(), process_table())
 
 
 def _command() -> str:

@@ -16,7 +16,7 @@ from touchline.errors import LedgerError
 from touchline.ledger.atomic import atomic_write, read_regular
 from touchline.state import RunFolder
 
-__all__ = ["LedgerStore", "atomic_write", "new_run_number", "timestamp"]
+__all__ = ["LedgerStore", "atomic_write", "first_fault", "new_run_number", "timestamp", "utc_now"]
 
 Clock = Callable[[], datetime]
 
@@ -105,7 +105,7 @@ class LedgerStore:
             checked = Ledger.model_validate_json(data)
         except ValidationError as error:
             raise LedgerError(
-                f"refusing to write an invalid ledger to {self.path}: {_first_fault(error)}",
+                f"refusing to write an invalid ledger to {self.path}: {first_fault(error)}",
                 fix="This is a fault of touchline; the last good ledger was kept.",
             ) from error
         atomic_write(self.path, data)
@@ -113,9 +113,7 @@ class LedgerStore:
 
 
 def _cannot_read(path: Path, error: OSError) -> LedgerError:
-    return LedgerError(
-        f"cannot read {path}: {error.strerror or error}", fix="Make it readable for you and try again."
-    )
+    return LedgerError(f"cannot read {path}: {error.strerror or error}", fix="Make it readable for you and try again.")
 
 
 def _unreadable(path: Path, data: bytes, error: ValidationError) -> LedgerError:
@@ -126,7 +124,7 @@ def _unreadable(path: Path, data: bytes, error: ValidationError) -> LedgerError:
             fix="Update touchline; the file was not touched.",
         )
     return LedgerError(
-        f"the ledger {path} is corrupt: {_first_fault(error)}",
+        f"the ledger {path} is corrupt: {first_fault(error)}",
         fix="The file was not touched. Repair it or restore it from a copy; or move it away to start anew.",
     )
 
@@ -138,7 +136,8 @@ def _schema_version(data: bytes) -> int | None:
         return None
 
 
-def _first_fault(error: ValidationError) -> str:
+def first_fault(error: ValidationError) -> str:
+    """The first fault of a document and its position: line and column, or the path of the field."""
     # Values are left out: a ledger may hold text that must not be repeated on a terminal or in a log.
     faults = error.errors(include_url=False, include_input=False, include_context=False)
     first = faults[0]
