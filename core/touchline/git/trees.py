@@ -1,0 +1,207 @@
+"""The state of a work tree as one value, and what changed between two (DESIGN.md, "tree hash"; spec page 5).
+
+Hashed are the tracked files and the owned paths (what the player added), as they lie on disk: no filter, no
+line-ending conversion, symlinks as links, a submodule by its HEAD and its own tracked files. The index only
+names the paths: its stat data and flags (assume-unchanged, skip-worktree) are the player's to set and are not
+believed. Nothing is written into the repository.
+
+A later snapshot takes over the digests of an earlier one for files whose size, times, inode and device are
+unchanged. The change time cannot be set by a program; a file whose change time is not clearly older than the
+moment at which it was hashed is hashed again, since a second write in the same clock tick would not show.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from touchline.errors import GitError, NotARepositoryError
+from touchline.git.paths import RealFolders, check_relative
+from touchline.git.repository import Repository, as_repository
+
+_CHUNK_BYTES = 1024 * 1024
+_FINE_TICK_NS = 100_000_000
+_COARSE_TICK_NS = 2_500_000_000
+_ATTEMPTS = 3
+
+FILE, EXECUTABLE, LINK, SUBMODULE, OTHER = "100644", "100755", "120000", "160000", "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """What lies at one path: git's mode (or "other" for a socket, pipe or device) and a SHA-256 of the content.
+
+    `blob` is the id that git would give the same bytes, "" where that has no meaning. Two entries are equal if
+    mode and digest are.
+    """
+
+    mode: str
+    digest: str
+    blob: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The stat data under which a digest was taken, and when."""
+
+    stat: tuple[int, int, int, int, int, int]
+    taken_ns: int
+    entry: TreeEntry
+
+    def answers(self, now: tuple[int, int, int, int, int, int]) -> bool:
+        changed_ns = now[3]
+        # File systems with whole seconds, or two, need more distance.
+        tick_ns = _COARSE_TICK_NS if changed_ns % 1_000_000_000 == 0 else _FINE_TICK_NS
+        return now == self.stat and changed_ns + tick_ns < self.taken_ns
+
+
+@dataclass(frozen=True, slots=True)
+class TreeState:
+    """Path -> entry of everything hashed that is on disk; a deleted file has no entry."""
+
+    entries: Mapping[str, TreeEntry]
+    _seen: Mapping[str, _Seen] = field(default_factory=dict, compare=False, repr=False)
+    _nested: Mapping[str, TreeState] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def digest(self) -> str:
+        """The tree hash: the same text for the same paths, modes and contents, on any machine."""
+        total = hashlib.sha256(b"touchline tree 1\0")
+        for path in sorted(self.entries, key=os.fsencode):
+            entry = self.entries[path]
+            total.update(os.fsencode(path) + b"\0" + f"{entry.mode} {entry.digest}".encode("ascii") + b"\0")
+        return total.hexdigest()
+
+
+def snapshot(
+    repo: Repository | Path | str, owned: Iterable[str] = (), *, previous: TreeState | None = None
+) -> TreeState:
+    """The state now of the tracked files and of `owned` paths; an owned folder stands for the files in it.
+
+    `previous`, any earlier snapshot of the same work tree, only makes it faster. Raises GitError for an owned
+    path that is not inside the work tree, and when a file keeps changing while it is read.
+    """
+    repository = as_repository(repo)
+    listed = repository.git("ls-files", "-s", "-z")
+    modes: dict[str, str] = {}
+    for record in os.fsdecode(listed).split("\0")[:-1]:
+        meta, _, path = record.partition("\t")
+        modes[path] = meta[:6]
+    for path in owned:
+        check_relative(path)
+        modes.setdefault(path.rstrip("/"), "")
+    reader = _Reader(repository, previous)
+    for path, index_mode in modes.items():
+        reader.read(path, index_mode)
+    return TreeState(reader.entries, reader.seen, reader.nested)
+
+
+def changed_paths(before: TreeState, after: TreeState) -> tuple[str, ...]:
+    """The paths whose presence, mode or content differs, sorted."""
+    paths = before.entries.keys() | after.entries.keys()
+    return tuple(sorted(path for path in paths if before.entries.get(path) != after.entries.get(path)))
+
+
+class _Reader:
+    """Collects the entries of one snapshot."""
+
+    def __init__(self, repository: Repository, previous: TreeState | None) -> None:
+        self.entries: dict[str, TreeEntry] = {}
+        self.seen: dict[str, _Seen] = {}
+        self.nested: dict[str, TreeState] = {}
+        self._repository = repository
+        self._previous = previous
+        self._folders = RealFolders(repository.work_tree)
+        self._root = str(repository.work_tree)
+        self._new_blob = hashlib.sha256 if repository.hash_length == 64 else hashlib.sha1
+
+    def read(self, path: str, index_mode: str) -> None:
+        """Adds what lies at `path`, if anything does."""
+        if not self._folders.holds(path):
+            return
+        place = f"{self._root}/{path}"
+        try:
+            found = os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if stat.S_ISREG(found.st_mode):
+            self._file(path, place, found)
+        elif stat.S_ISLNK(found.st_mode):
+            target = os.fsencode(os.readlink(place))
+            self.entries[path] = TreeEntry(LINK, hashlib.sha256(target).hexdigest(), self._blob(target))
+        elif not stat.S_ISDIR(found.st_mode):
+            kind = str(stat.S_IFMT(found.st_mode)).encode("ascii")
+            self.entries[path] = TreeEntry(OTHER, hashlib.sha256(kind).hexdigest())
+        elif index_mode == SUBMODULE:
+            self._submodule(path)
+        elif not index_mode:
+            self._folder(path, place)
+        # A folder where a tracked file was: the file is deleted.
+
+    def _file(self, path: str, place: str, found: os.stat_result) -> None:
+        earlier = self._previous._seen.get(path) if self._previous else None
+        if earlier is not None and earlier.answers(_stat_key(found)):
+            seen = earlier
+        else:
+            seen = self._hash(place)
+        self.seen[path] = seen
+        self.entries[path] = seen.entry
+
+    def _hash(self, place: str) -> _Seen:
+        for _ in range(_ATTEMPTS):
+            taken_ns = time.time_ns()
+            # Never follow a link or wait for a pipe that was put there since lstat.
+            descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                before = os.fstat(descriptor)
+                if not stat.S_ISREG(before.st_mode):
+                    continue
+                content = hashlib.sha256()
+                blob = self._new_blob(b"blob %d\0" % before.st_size)
+                while chunk := os.read(descriptor, _CHUNK_BYTES):
+                    content.update(chunk)
+                    blob.update(chunk)
+                after = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+            if _stat_key(before) == _stat_key(after):
+                mode = EXECUTABLE if before.st_mode & stat.S_IXUSR else FILE
+                return _Seen(_stat_key(before), taken_ns, TreeEntry(mode, content.hexdigest(), blob.hexdigest()))
+        raise GitError(
+            f"{place} keeps changing while it is read",
+            fix="Stop the program that writes to it, then start again.",
+        )
+
+    def _submodule(self, path: str) -> None:
+        """A submodule counts by its HEAD and its own tracked files; one without a repository is empty."""
+        place = self._repository.inside(path)
+        try:
+            inner = Repository.open(place)
+        except NotARepositoryError:
+            inner = None
+        if inner is None or inner.work_tree.resolve() != place.resolve():
+            self.entries[path] = TreeEntry(SUBMODULE, "unpopulated")
+            return
+        earlier = self._previous._nested.get(path) if self._previous else None
+        state = snapshot(inner, previous=earlier)
+        self.nested[path] = state
+        total = hashlib.sha256(f"{inner.head().commit} {state.digest}".encode("ascii"))
+        self.entries[path] = TreeEntry(SUBMODULE, total.hexdigest())
+
+    def _folder(self, path: str, place: str) -> None:
+        with os.scandir(place) as found:
+            names = sorted(entry.name for entry in found if entry.name != ".git")
+        for name in names:
+            self.read(f"{path}/{name}", "")
+
+    def _blob(self, content: bytes) -> str:
+        return self._new_blob(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _stat_key(found: os.stat_result) -> tuple[int, int, int, int, int, int]:
+    return (found.st_size, found.st_mtime_ns, found.st_mode, found.st_ctime_ns, found.st_ino, found.st_dev)
