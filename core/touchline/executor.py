@@ -89,7 +89,8 @@ class PermissionAsked:
     """A tool call waits for permission.
 
     `tool` is normalised (bash, write, edit, webfetch, other), `command` the shell command line or "", `paths`
-    the files named by the call, `text` the whole request for a person. `raw_tool` is the CLI's own name.
+    the files named by the call, `text` the whole request for a person. `raw_tool` is the CLI's own name. The host
+    emits this event and its answer when a driver calls `ExecutorHost.permit`; a driver never yields them.
     """
 
     id: str
@@ -204,6 +205,7 @@ class TurnRequest:
     `session_id` is chosen by the run (a UUID); with `resume` the session of that id is continued, otherwise
     opened. `readable` are absolute folders outside `cwd` that the model may read. `scratch` is a private
     folder (0700) for files that the driver needs; it outlives a crash and is removed at the end of the run.
+    `purpose` tells the two kinds of verifier turns apart, for drivers that play a part without reading the prompt.
     """
 
     task_id: str
@@ -217,6 +219,7 @@ class TurnRequest:
     limits: Limits = Limits()
     model: str | None = None
     turn: int = 1
+    purpose: Literal["work", "judge", "exerciser"] = "work"
 
 
 @dataclass(frozen=True, slots=True)
