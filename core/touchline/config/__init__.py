@@ -1,1 +1,1 @@
-"""Configuration: layers with origins, validation, round-trip editing (spec page 8)."""
+"""Configuration (spec page 8): read with origins, checked, and changed without losing comments."""

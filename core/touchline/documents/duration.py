@@ -1,4 +1,4 @@
-"""Owns the text form of a duration (spec page 5): a positive whole number, with s, m or h if it is not seconds."""
+"""Owns the text form of a duration (spec page 5): whole seconds above zero, or a number with s, m or h."""
 
 from __future__ import annotations
 

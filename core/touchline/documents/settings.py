@@ -84,9 +84,7 @@ def _text(value: str) -> str:
 Duration = Annotated[
     int,
     BeforeValidator(_duration),
-    WithJsonSchema(
-        {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[0-9]{1,9}[smh]?$"}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[0-9]{1,9}[smh]?$"}]}),
 ]
 """Whole seconds, >= 1."""
 
@@ -94,9 +92,7 @@ Command = Annotated[
     tuple[str, ...],
     BeforeValidator(_words),
     AfterValidator(_filled),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
 """A program and its arguments, run without a shell; a text is split into words as a shell would."""
 

@@ -1,1 +1,1 @@
-"""Plugin discovery (stevedore) and hooks (pluggy) (spec page 8)."""
+"""Plugins (spec page 8): drivers picked by name (stevedore) and hooks that everyone is told of (pluggy)."""

@@ -1,0 +1,128 @@
+"""Owns the command line's frame (spec page 8): the table of commands and how every error is shown.
+
+Commands are imported only when they are called: this module imports click and cheap parts of the standard
+library, so that `--help` costs little more than a bare interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+import click
+
+from touchline.errors import TouchlineError
+
+EXIT_INTERNAL = 70
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "schema": ("touchline.commands.schema:schema", "Print the JSON Schema of a document."),
+    "completion": ("touchline.commands.completion:completion", "Print the shell's completion script."),
+}
+"""Name -> ("module:command", one-line help). The help is the command's own; a test holds the two together."""
+
+
+@dataclass(slots=True)
+class Globals:
+    """The options before the command's name; `click.Context.obj` of every command."""
+
+    debug: bool = False
+    hook_modules: tuple[str, ...] = ()
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported only when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            raise click.UsageError(f"no command {name!r}{_nearest(name)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--debug", is_flag=True, help="Show a traceback with every error.")
+@click.option("-p", "hook_modules", metavar="MODULE", multiple=True, help="Load a hook plugin; repeatable.")
+@click.version_option(package_name="touchline", prog_name="touchline", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, *, debug: bool, hook_modules: tuple[str, ...]) -> None:
+    """Run coding agents unattended and publish only what was proved."""
+    chosen = ctx.ensure_object(Globals)
+    chosen.debug, chosen.hook_modules = debug, hook_modules
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; every error becomes one message on stderr.
+
+    `argv` is without the program's name; None takes the process's own. What a command returns is its status.
+    """
+    args = list(sys.argv[1:] if argv is None else argv)
+    chosen = Globals()
+    try:
+        status = cli.main(args, prog_name="touchline", standalone_mode=False, obj=chosen)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        return _said("touchline: interrupted", EXIT_INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as exc:
+        return _said(exc.format_message(), exc.exit_code)
+    except click.ClickException as exc:
+        return _said(_usage_text(exc), exc.exit_code)
+    except BrokenPipeError:
+        # The reader went away, which is nobody's error; Python would complain once more while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    except TouchlineError as exc:
+        _traceback(wanted=chosen.debug)
+        return _said(f"touchline: {exc}", exc.exit_code)
+    except Exception as exc:  # noqa: BLE001  the last border: what is left is our own fault, and said as such
+        from touchline.commands.internal_error import report
+
+        _traceback(wanted=chosen.debug)
+        return _said(report(exc, args), EXIT_INTERNAL)
+    return status if isinstance(status, int) else 0
+
+
+def _said(text: str, status: int) -> int:
+    click.echo(text, err=True)
+    return status
+
+
+def _usage_text(exc: click.ClickException) -> str:
+    where = exc.ctx.command_path if isinstance(exc, click.UsageError) and exc.ctx else "touchline"
+    return f"touchline: {exc.format_message()}\n  See `{where} --help`."
+
+
+def _traceback(*, wanted: bool) -> None:
+    if wanted:
+        import traceback
+
+        traceback.print_exc()
