@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from touchline.process.host import Child, Completed, Ending, Line, ProcessLimits, run
+from touchline.process.host import Child, Completed, Ending, Line, ProcessLimits, run, start
 
-__all__ = ["Child", "Completed", "Ending", "Line", "ProcessLimits", "run"]
+__all__ = ["Child", "Completed", "Ending", "Line", "ProcessLimits", "run", "start"]
