@@ -5,7 +5,7 @@ Text that came from a model or a program is made printable first: no control cha
 
 from __future__ import annotations
 
-import sys
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ from touchline.executor import (
     TurnEnded,
     UsageReported,
 )
-from touchline.turn.text import printable
+from touchline.turn.shown import printable, printable_lines
 
 LAST_EVENT_MAX = 100
 
@@ -100,8 +100,8 @@ class PlainProgress:
         self._view = View()
 
     def say(self, text: str) -> None:
-        """Print the line as it is."""
-        print(text, file=self._stream, flush=True)
+        """Print the text, made printable."""
+        print(printable_lines(text), file=self._stream, flush=True)
 
     def phase(self, phase: str, *, turn: int, max_turns: int) -> None:
         """Print the phase with turn, time and tokens."""
@@ -124,8 +124,8 @@ class LiveProgress:
         self._view = view
 
     def say(self, text: str) -> None:
-        """Print the line above the live one."""
-        self._print_above(text)
+        """Print the text, made printable, above the live line."""
+        self._print_above(printable_lines(text))
 
     def phase(self, phase: str, *, turn: int, max_turns: int) -> None:
         """Show the new phase."""
@@ -146,8 +146,6 @@ class LiveProgress:
 @contextmanager
 def progress_on(stream: TextIO) -> Iterator[Progress]:
     """Live progress when `stream` is a terminal that can show it, plain lines otherwise."""
-    import os
-
     if not stream.isatty() or os.environ.get("TERM", "") == "dumb":
         yield PlainProgress(stream)
         return
@@ -169,8 +167,3 @@ def progress_on(stream: TextIO) -> Iterator[Progress]:
 def _count(view: View, event: Event) -> None:
     if isinstance(event, UsageReported):
         view.tokens += event.input + event.output
-
-
-def stderr() -> TextIO:
-    """The present stderr, looked up late so that a test's capture is honoured."""
-    return sys.stderr

@@ -1,0 +1,78 @@
+"""What every step of a run is given beside the ledger: services and places, never ledger state (spec page 3)."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TextIO
+
+from touchline.coach.progress import Progress
+from touchline.documents.ledger import Ledger, TurnRow
+from touchline.documents.settings import Settings
+from touchline.execution.host import Permit
+from touchline.executor import Executor
+from touchline.git.repository import Repository
+from touchline.ledger import queries
+from touchline.ledger.store import LedgerStore, timestamp
+from touchline.plugins.hooks import HookRelay
+from touchline.process.cancel import Cancellation
+from touchline.turn.record import TurnRecord
+from touchline.turn.settle import Role
+
+AskPerson = Callable[[str], str | None]
+"""Puts a question to a person; None when nobody answered (headless, no answer in time)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The services of one process that works on one run."""
+
+    store: LedgerStore
+    repo: Repository
+    settings: Settings
+    executors: Mapping[str, Executor]
+    """Every executor that this run may use, by its configured name."""
+    record: TurnRecord
+    progress: Progress
+    cancel: Cancellation
+    permit: Callable[[Role], Permit]
+    ask: AskPerson
+    hooks: HookRelay
+    clock: Callable[[], datetime]
+    result: TextIO
+    """Where the terminal block goes, alone."""
+    as_json: bool = False
+    secrets: tuple[str, ...] = ()
+
+    def now(self) -> str:
+        """ISO 8601 UTC, whole seconds."""
+        return timestamp(self.clock())
+
+    def player(self, ledger: Ledger) -> Executor:
+        """The executor that plays in this run."""
+        return self.executors[ledger.run.options.executor]
+
+    def update_run(self, **values: object) -> Ledger:
+        """Read the ledger, change fields of `run`, write it."""
+        ledger = self.store.read()
+        return self.store.write(ledger.model_copy(update={"run": ledger.run.model_copy(update=values)}))
+
+    def update_turn(self, turn: int, **values: object) -> TurnRow:
+        """Read the ledger, change fields of one turn of this run, write it; gives the row as written."""
+        ledger = self.store.read()
+        rows = [
+            row.model_copy(update=values) if row.run_number == ledger.run_number and row.turn == turn else row
+            for row in ledger.turns
+        ]
+        written = self.store.write(ledger.model_copy(update={"turns": rows}))
+        return next(row for row in queries.turns_of_run(written) if row.turn == turn)
+
+    def pause(self, seconds: float) -> bool:
+        """Wait, but no longer than until the run is cancelled; gives whether the whole time passed."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self.cancel.is_set():
+            select.select([self.cancel], [], [], min(left, 60.0))
+        return not self.cancel.is_set()
