@@ -26,6 +26,8 @@ from touchline.turn.text import head_tail
 
 logger = logging.getLogger(__name__)
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 RENDER_LOG = "render.log"
 EVENTS = "events.jsonl"
 RAW = "raw"
@@ -145,7 +147,7 @@ class TurnRecord:
             "kind": kind,
             "payload": _bounded(self._masker.mask_value(values)),
         }
-        self._events.append(_utf8(json.dumps(line, ensure_ascii=False) + "\n"))
+        self._events.append(_utf8(_encode(line) + "\n"))
         self._sequence += 1
 
     def _flush(self) -> None:
