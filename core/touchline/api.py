@@ -33,6 +33,7 @@ from touchline.executor import (
 )
 from touchline.process import Child, Completed, Ending, Line
 from touchline.process import run as run_program
+from touchline.process.environment import clean_environment
 from touchline.turn.settle import Failure, FailureKind, Role, TurnSettlement, question_or_silent
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "TurnSettlement",
     "Usage",
     "UsageReported",
+    "clean_environment",
     "question_or_silent",
     "run_program",
 ]

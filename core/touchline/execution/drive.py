@@ -86,6 +86,9 @@ class _Tally:
     pieces_length: int = 0
     ended: TurnEnded | None = None
 
+    def over(self) -> bool:
+        return self.ended is not None
+
     def add_text(self, text: str) -> None:
         if self.pieces_length < PARTIAL_TEXT:
             self.pieces.append(text)
@@ -174,7 +177,7 @@ def _consume(
     events: Iterator[object],
 ) -> Failure | None:
     for item in events:
-        if tally.ended is not None:
+        if tally.over():
             return _contract(executor, f"yielded {type(item).__name__} after TurnEnded")
         if not isinstance(item, EVENT_TYPES):
             return _contract(executor, f"yielded {type(item).__name__}, which is no event")
@@ -183,14 +186,14 @@ def _consume(
         failure = _note(executor, request, host, tally, event)
         if failure is not None:
             return failure
-        if tally.ended is not None:
+        if tally.over():
             continue
         reason = overspent(budget, tally.usage)
         if reason and tally.open_tools == 0:
             return Failure(FailureKind.BUDGET, f"budget spent: {reason}")
         if host.elapsed_s > request.limits.wall_s + WALL_MARGIN_S:
             return Failure(FailureKind.TIMEOUT, f"the turn took longer than {request.limits.wall_s:.0f} s")
-    if tally.ended is None:
+    if not tally.over():
         return Failure(FailureKind.LOST_RESULT, f"the driver {executor.name} ended without TurnEnded")
     return None
 

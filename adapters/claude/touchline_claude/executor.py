@@ -1,0 +1,208 @@
+"""Driver for Claude Code (spec page 2, "claude"): stream-json both ways over stdio, with permission control.
+
+One process a turn. Standard input stays open until the result (the CLI loses the end of a long output otherwise),
+permissions are answered on it, and the session's id is ours. Shell and edit tools always ask, whatever allow rules
+the user or the repository has: the run's policy answers. A verifier reads no project settings or memory, which the
+work being judged could have written. On a stop the host interrupts the process, which ends its tools and keeps the
+session usable. Not asked for: tools of MCP servers that the user's own rules allow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from touchline.api import (
+    API_VERSION,
+    Capability,
+    Child,
+    Event,
+    ExecutorHost,
+    ExecutorSettings,
+    Notice,
+    PermissionAnswer,
+    ProcessError,
+    QuestionAsked,
+    Readiness,
+    TurnEnded,
+    TurnRequest,
+    TurnSettlement,
+    clean_environment,
+    question_or_silent,
+    run_program,
+)
+from touchline_claude.outcome import LOGIN, without_result
+from touchline_claude.stream import ClaudeStream, PermissionRequest, UnsupportedRequest
+
+OLDEST = (2, 1, 197)
+"""The oldest version that was driven; an older one is refused, since its protocol is not known to us."""
+
+DISALLOWED = (
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "EnterWorktree",
+    "ExitWorktree",
+    "CronCreate",
+    "ScheduleWakeup",
+)
+"""Questions go through the trailer; nobody approves a plan; the branch stays; nothing happens after the turn."""
+
+ASKED = ("Bash", "Write", "Edit", "NotebookEdit", "WebFetch")
+ENVIRONMENT = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "3"}
+"""No self-update in the middle of a run, and retries that end: the default of 10 takes three minutes."""
+
+CHECK_S = 10.0
+
+
+class ClaudeExecutor:
+    """`claude` on PATH, or the configured command."""
+
+    name = "claude"
+    api_version = API_VERSION
+    capabilities = frozenset(
+        {
+            Capability.RESUME,
+            Capability.CHOSEN_SESSION_ID,
+            Capability.PERMISSION_GATE,
+            Capability.DENY_REASON,
+            Capability.USAGE,
+            Capability.COST,
+            Capability.MODEL_NAME,
+            Capability.INTERRUPT,
+        }
+    )
+
+    def __init__(self, settings: ExecutorSettings | None = None) -> None:
+        self._settings = settings or ExecutorSettings()
+        self._command = self._settings.command or ("claude",)
+
+    def check(self) -> Readiness:
+        """Version and login, as the CLI itself tells them; no model is called."""
+        try:
+            version = self._ask("--version")
+        except ProcessError as error:
+            return Readiness(
+                installed=False,
+                problem=error.what,
+                fix="npm install -g @anthropic-ai/claude-code, or set executors.claude.command",
+            )
+        found = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
+        if found is None:
+            return Readiness(
+                installed=True,
+                problem=f"`{self._command[0]} --version` gave no version: {version.strip()[:200]!r}",
+                fix="reinstall it, or set executors.claude.command",
+            )
+        if tuple(int(part) for part in found.groups()) < OLDEST:
+            needed = ".".join(map(str, OLDEST))
+            return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="claude update")
+        logged_in = _logged_in(self._ask("auth", "status"))
+        if logged_in is False:
+            return Readiness(True, found[0], False, problem="not logged in", fix=LOGIN)
+        return Readiness(True, found[0], logged_in)
+
+    def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
+        """One process: the prompt goes in, events come out, permissions are answered in between."""
+        environment = {**ENVIRONMENT, **self._own_retries(), **self._settings.env}
+        stream = ClaudeStream(session_id=request.session_id)
+        with host.start(self._argv(request), stdin=None, env=environment) as child:
+            _send(child, _user_message(request.prompt))
+            for line in child.lines():
+                if line.late:
+                    yield Notice(f"late output was not accepted: {line.text[:200]}")
+                    continue
+                if line.oversized:
+                    yield Notice(f"a line of {line.size} bytes was too long and was dropped")
+                    continue
+                for item in stream.feed(line.text):
+                    if isinstance(item, PermissionRequest):
+                        _send(child, _answer(item, host.permit(item.asked)))
+                    elif isinstance(item, UnsupportedRequest):
+                        _send(child, _refusal(item))
+                        yield Notice(f"the CLI asked for {item.subtype or 'something'}, which is not offered")
+                    else:
+                        yield item
+                if stream.result is not None:
+                    break
+            if stream.result is not None:
+                child.finish(request.limits.grace_s)
+                if child.ending == "grace":
+                    yield Notice("the CLI did not exit after its result and was stopped")
+            yield stream.result or TurnEnded("", without_result(child.ending, child.returncode, child.stderr_tail))
+
+    def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
+        """The shared default: the CLI's own question tool is disallowed, so there is no guard to add."""
+        return question_or_silent(session_id, text, question)
+
+    def _argv(self, request: TurnRequest) -> list[str]:
+        session = f"--resume={request.session_id}" if request.resume else f"--session-id={request.session_id}"
+        argv = [*self._command, "--print", "--verbose", "--input-format=stream-json", "--output-format=stream-json"]
+        argv += ["--include-partial-messages", "--permission-prompt-tool=stdio", "--permission-mode=default", session]
+        argv += [f"--disallowedTools={','.join(DISALLOWED)}"]
+        argv += [f"--settings={json.dumps({'permissions': {'ask': list(ASKED)}})}"]
+        argv += [f"--add-dir={folder}" for folder in request.readable]
+        if request.role == "verifier":
+            argv.append("--setting-sources=user")
+        model = request.model or self._settings.model
+        if model:
+            argv.append(f"--model={model}")
+        return [*argv, *self._settings.extra_args]
+
+    def _own_retries(self) -> dict[str, str]:
+        """The user's own choice of retries goes before ours."""
+        chosen = os.environ.get("CLAUDE_CODE_MAX_RETRIES")
+        return {"CLAUDE_CODE_MAX_RETRIES": chosen} if chosen else {}
+
+    def _ask(self, *arguments: str) -> str:
+        environment = clean_environment(os.environ, add={"DISABLE_AUTOUPDATER": "1", **self._settings.env})
+        done = run_program(
+            [*self._command, *arguments], cwd=Path(tempfile.gettempdir()), env=environment, timeout_s=CHECK_S
+        )
+        return done.stdout.decode("utf-8", "replace")
+
+
+def _logged_in(status: str) -> bool | None:
+    """What `claude auth status` says; None where this version does not know the command."""
+    try:
+        value = json.loads(status)
+    except ValueError:
+        return None
+    said = value.get("loggedIn") if isinstance(value, dict) else None
+    return said if isinstance(said, bool) else None
+
+
+def _send(child: Child, message: Mapping[str, Any]) -> None:
+    child.write(json.dumps(message).encode() + b"\n")
+
+
+def _user_message(prompt: str) -> dict[str, Any]:
+    return {
+        "type": "user",
+        "message": {"role": "user", "content": prompt},
+        "parent_tool_use_id": None,
+        "session_id": "default",
+    }
+
+
+def _answer(request: PermissionRequest, answer: PermissionAnswer) -> dict[str, Any]:
+    if answer.allowed:
+        body: dict[str, Any] = {"behavior": "allow", "updatedInput": dict(request.input)}
+    else:
+        body = {"behavior": "deny", "message": answer.reason or "denied by the run's policy"}
+    return {
+        "type": "control_response",
+        "response": {"subtype": "success", "request_id": request.request_id, "response": body},
+    }
+
+
+def _refusal(request: UnsupportedRequest) -> dict[str, Any]:
+    return {
+        "type": "control_response",
+        "response": {"subtype": "error", "request_id": request.request_id, "error": "not offered by this host"},
+    }

@@ -1,0 +1,46 @@
+"""Reading untrusted JSON: a field of another type than expected counts as absent. Pure, never raises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """`value` if it is an object, otherwise an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Mapping[str, Any]]:
+    """The objects in a list; anything else in it, and anything that is no list, is left out."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def text(fields: Mapping[str, Any], key: str) -> str:
+    """A string field, or ""; lone surrogates become U+FFFD, so that it can be encoded."""
+    value = fields.get(key)
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(value, str) else ""
+
+
+def whole(fields: Mapping[str, Any], key: str) -> int:
+    """A whole number >= 0, or 0."""
+    value = fields.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def number(fields: Mapping[str, Any], key: str) -> float:
+    """A finite number, or 0."""
+    value = fields.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    try:
+        as_float = float(value)
+    except OverflowError:
+        return 0.0
+    return as_float if math.isfinite(as_float) else 0.0
+
+
+def flag(fields: Mapping[str, Any], key: str) -> bool:
+    """Whether the field is exactly true."""
+    return fields.get(key) is True
