@@ -21,6 +21,7 @@ FIXED: tuple[tuple[str, str], ...] = (
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
     ("core.safecrlf", "false"),
+    ("core.quotePath", "false"),
     ("color.ui", "false"),
     ("commit.gpgSign", "false"),
     ("tag.gpgSign", "false"),

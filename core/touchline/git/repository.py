@@ -194,6 +194,17 @@ def as_repository(repo: Repository | Path | str) -> Repository:
     return repo if isinstance(repo, Repository) else Repository.open(repo)
 
 
+def submodule_at(repo: Repository, path: str) -> Repository | None:
+    """The repository of the submodule at `path`, None if it is not populated or cannot be used."""
+    place = repo.inside(path)
+    try:
+        inner = Repository.open(place)
+    except NotARepositoryError:
+        return None
+    # Git looks upwards: without a repository of its own, the folder belongs to the one around it.
+    return inner if inner.work_tree.resolve() == place.resolve() else None
+
+
 def redact(text: str) -> str:
     """`text` without user names and passwords in URLs."""
     return _CREDENTIALS.sub(r"\1***@", text)

@@ -12,6 +12,7 @@ moment at which it was hashed is hashed again, since a second write in the same 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -20,9 +21,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from touchline.errors import GitError, NotARepositoryError
+from touchline.errors import GitError
 from touchline.git.paths import RealFolders, check_relative
-from touchline.git.repository import Repository, as_repository
+from touchline.git.repository import Repository, as_repository, submodule_at
 
 _CHUNK_BYTES = 1024 * 1024
 _FINE_TICK_NS = 100_000_000
@@ -43,6 +44,8 @@ class TreeEntry:
     mode: str
     digest: str
     blob: str = field(default="", compare=False)
+    permissions: int = field(default=0o644, compare=False)
+    """The permission bits of a file, for putting it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,8 @@ class _Reader:
         if stat.S_ISREG(found.st_mode):
             self._file(path, place, found)
         elif stat.S_ISLNK(found.st_mode):
-            target = os.fsencode(os.readlink(place))
+            # As written: a Path would normalise the target.
+            target = os.fsencode(os.readlink(place))  # noqa: PTH115
             self.entries[path] = TreeEntry(LINK, hashlib.sha256(target).hexdigest(), self._blob(target))
         elif not stat.S_ISDIR(found.st_mode):
             kind = str(stat.S_IFMT(found.st_mode)).encode("ascii")
@@ -146,46 +150,59 @@ class _Reader:
     def _file(self, path: str, place: str, found: os.stat_result) -> None:
         earlier = self._previous._seen.get(path) if self._previous else None
         if earlier is not None and earlier.answers(_stat_key(found)):
-            seen = earlier
-        else:
-            seen = self._hash(place)
-        self.seen[path] = seen
-        self.entries[path] = seen.entry
-
-    def _hash(self, place: str) -> _Seen:
+            self.seen[path], self.entries[path] = earlier, earlier.entry
+            return
         for _ in range(_ATTEMPTS):
-            taken_ns = time.time_ns()
-            # Never follow a link or wait for a pipe that was put there since lstat.
-            descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
-                before = os.fstat(descriptor)
-                if not stat.S_ISREG(before.st_mode):
-                    continue
-                content = hashlib.sha256()
-                blob = self._new_blob(b"blob %d\0" % before.st_size)
-                while chunk := os.read(descriptor, _CHUNK_BYTES):
-                    content.update(chunk)
-                    blob.update(chunk)
-                after = os.fstat(descriptor)
-            finally:
-                os.close(descriptor)
-            if _stat_key(before) == _stat_key(after):
-                mode = EXECUTABLE if before.st_mode & stat.S_IXUSR else FILE
-                return _Seen(_stat_key(before), taken_ns, TreeEntry(mode, content.hexdigest(), blob.hexdigest()))
+                seen = self._hash(place)
+            except PermissionError:
+                self.entries[path] = TreeEntry(OTHER, "unreadable")
+                return
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                # A link or a folder took the file's place since it was looked at.
+                if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR):
+                    raise GitError(f"{place} cannot be read: {error.strerror}", fix="Repair the disk.") from error
+                seen = None
+            if seen is not None:
+                self.seen[path], self.entries[path] = seen, seen.entry
+                return
         raise GitError(
             f"{place} keeps changing while it is read",
             fix="Stop the program that writes to it, then start again.",
         )
 
-    def _submodule(self, path: str) -> None:
-        """A submodule counts by its HEAD and its own tracked files; one without a repository is empty."""
-        place = self._repository.inside(path)
+    def _hash(self, place: str) -> _Seen | None:
+        """The digests of a regular file, None if it did not hold still."""
+        taken_ns = time.time_ns()
+        # Never follow a link or wait for a pipe that was put there since lstat.
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            inner = Repository.open(place)
-        except NotARepositoryError:
-            inner = None
-        if inner is None or inner.work_tree.resolve() != place.resolve():
+            before = os.fstat(descriptor)
+            if not stat.S_ISREG(before.st_mode):
+                return None
+            content = hashlib.sha256()
+            blob = self._new_blob(b"blob %d\0" % before.st_size)
+            while chunk := os.read(descriptor, _CHUNK_BYTES):
+                content.update(chunk)
+                blob.update(chunk)
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if _stat_key(before) != _stat_key(after):
+            return None
+        mode = EXECUTABLE if before.st_mode & stat.S_IXUSR else FILE
+        permissions = stat.S_IMODE(before.st_mode) & 0o777
+        entry = TreeEntry(mode, content.hexdigest(), blob.hexdigest(), permissions)
+        return _Seen(_stat_key(before), taken_ns, entry)
+
+    def _submodule(self, path: str) -> None:
+        """A submodule counts by its HEAD and its own tracked files; without a repository, by the files there."""
+        inner = submodule_at(self._repository, path)
+        if inner is None:
             self.entries[path] = TreeEntry(SUBMODULE, "unpopulated")
+            self._folder(path, f"{self._root}/{path}")
             return
         earlier = self._previous._nested.get(path) if self._previous else None
         state = snapshot(inner, previous=earlier)
