@@ -9,17 +9,14 @@ from pathlib import Path
 
 from touchline.config.source import MAX_BYTES
 from touchline.errors import ConfigError
+from touchline.state import config_home
 
 REPOSITORY_FILE = "touchline.yaml"
 
 
-def user_file(environ: Mapping[str, str]) -> Path | None:
-    """`$XDG_CONFIG_HOME/touchline/config.yaml`; None where neither that nor a home folder is known."""
-    base = environ.get("XDG_CONFIG_HOME", "")
-    if base.startswith("/"):  # the XDG rules: a relative path counts as unset
-        return Path(base) / "touchline" / "config.yaml"
-    home = environ.get("HOME", "")
-    return Path(home) / ".config" / "touchline" / "config.yaml" if home.startswith("/") else None
+def user_file(environ: Mapping[str, str]) -> Path:
+    """`$XDG_CONFIG_HOME/touchline/config.yaml`. Raises ConfigError where no home folder is known."""
+    return config_home(environ) / "config.yaml"
 
 
 def repository_root(start: Path) -> Path | None:

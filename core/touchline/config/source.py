@@ -1,49 +1,28 @@
-"""Owns the reading of one YAML text into plain values with positions, whatever the text is (spec page 8).
-
-Size, nesting and what aliases expand to are bounded, so that a hostile file gives an error and never a hang.
-Tags, timestamps and other ways to make objects are refused; duplicate keys are errors. ruamel.yaml gives the
-event stream; the tree is built here, because only so every value knows its line and column.
-"""
+"""Owns the reading of one YAML text into plain values with positions, whatever the text is (spec page 8)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from touchline.config.keys import Path
+from touchline.config.tree import Mark, Node, build, error_at
 from touchline.errors import ConfigError
 
 MAX_BYTES = 256 * 1024
-MAX_DEPTH = 32
-MAX_VALUES = 20_000
-"""Values in one document, counting each use of an alias in full."""
-
-_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})|0x[0-9a-fA-F]{1,15}|0o[0-7]{1,20}", re.ASCII)
-_FLOAT = re.compile(r"[-+]?[0-9]{0,18}(?:\.[0-9]{1,18})(?:[eE][-+]?[0-9]{1,2})?|[-+]?[0-9]{1,18}[eE][-+]?[0-9]{1,2}")
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A place in a text, both numbers counted from 1."""
-
-    line: int
-    column: int
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """One document: its plain value and the place of each key path. `value` is {} for an empty document."""
+    """One document: its plain value, and for each key's path the mark of the key and the node of the value.
+
+    `value` is {} for an empty document; a list's item has the same mark as its node.
+    """
 
     name: str
     value: dict[str, Any]
     marks: dict[Path, Mark] = field(default_factory=dict)
+    nodes: dict[Path, Node] = field(default_factory=dict)
 
     def where(self, path: Path) -> str:
         """`file:line:column` of the path, or of its nearest parent that stands in the text."""
@@ -53,45 +32,32 @@ class Parsed:
         return self.name
 
 
-@dataclass(slots=True)
-class _Node:
-    mark: Mark
-    value: Any = None
-    """Scalars: the value. Lists: list of nodes. Mappings: dict of key -> (mark of the key, node)."""
-    anchor: str | None = None
-    size: int = 1
-    depth: int = 1
-    key: tuple[str, Mark] | None = None
-    """The key that waits for its value, while a mapping is being built."""
-    merged: list[_Node] = field(default_factory=list)
-
-
 def parse_document(data: bytes, name: str) -> Parsed:
     """The settings mapping in `data`; `name` is the file as a person knows it.
 
     Raises ConfigError with file, line and column for everything that is no plain YAML mapping.
     """
-    text = _decode(data, name)
-    node = _Builder(name).build(text)
+    node = build(decode(data, name), name)
     if node is None or node.value is None:
         return Parsed(name, {})
     if not isinstance(node.value, dict):
-        raise _error(name, node.mark, "expected a mapping of sections", "Begin with a section such as `run:`.")
-    marks: dict[Path, Mark] = {}
-    value = _plain(node, (), marks)
-    return Parsed(name, value, marks)
+        raise error_at(name, node.mark, "expected a mapping of sections", "Begin with a section such as `run:`.")
+    parsed = Parsed(name, {})
+    parsed.value.update(_plain(node, (), parsed))
+    return parsed
 
 
 def parse_value(text: str, name: str) -> Any:
     """One YAML value, as in an environment variable called `name`. Raises ConfigError."""
-    node = _Builder(name).build(_decode(text.encode("utf-8", "surrogateescape"), name))
-    return None if node is None else _plain(node, (), {})
+    node = build(decode(text.encode("utf-8", "surrogateescape"), name), name)
+    return None if node is None else _plain(node, (), Parsed(name, {}))
 
 
-def _decode(data: bytes, name: str) -> str:
+def decode(data: bytes, name: str) -> str:
+    """The text of a file, without a byte order mark. Raises ConfigError for a big file or one that is not UTF-8."""
     if len(data) > MAX_BYTES:
         raise ConfigError(
-            f"{name}: the file has {len(data)} bytes, at most {MAX_BYTES} are read",
+            f"{name}: the file is larger than {MAX_BYTES} bytes, which is more than is read",
             fix="Keep only settings in it.",
         )
     try:
@@ -99,180 +65,18 @@ def _decode(data: bytes, name: str) -> str:
     except UnicodeDecodeError as exc:
         before = data[: exc.start].decode("utf-8", "replace")
         mark = Mark(before.count("\n") + 1, len(before) - before.rfind("\n"))
-        raise _error(name, mark, "this is not UTF-8", "Save the file in the UTF-8 encoding.") from exc
+        raise error_at(name, mark, "this is not UTF-8", "Save the file in the UTF-8 encoding.") from exc
 
 
-def _error(name: str, mark: Mark, what: str, fix: str) -> ConfigError:
-    return ConfigError(f"{name}:{mark.line}:{mark.column}: {what}", fix=fix)
-
-
-def _plain(node: _Node, path: Path, marks: dict[Path, Mark]) -> Any:
-    marks.setdefault(path, node.mark)
+def _plain(node: Node, path: Path, parsed: Parsed) -> Any:
+    parsed.marks.setdefault(path, node.mark)
+    parsed.nodes[path] = node
     if isinstance(node.value, dict):
         out = {}
         for key, (mark, child) in node.value.items():
-            marks[(*path, key)] = mark
-            out[key] = _plain(child, (*path, key), marks)
+            parsed.marks[(*path, key)] = mark
+            out[key] = _plain(child, (*path, key), parsed)
         return out
     if isinstance(node.value, list):
-        return [_plain(child, (*path, index), marks) for index, child in enumerate(node.value)]
+        return [_plain(child, (*path, index), parsed) for index, child in enumerate(node.value)]
     return node.value
-
-
-class _Builder:
-    """Builds the tree from ruamel's events; one instance for one text."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.anchors: dict[str, _Node] = {}
-        self.open: list[_Node] = []
-        self.root: _Node | None = None
-        self.documents = 0
-
-    def build(self, text: str) -> _Node | None:
-        from ruamel.yaml import YAML
-        from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-        try:
-            self._consume(YAML(typ="safe", pure=True).parse(text))
-        except MarkedYAMLError as exc:
-            place = exc.problem_mark or exc.context_mark
-            mark = Mark(place.line + 1, place.column + 1) if place else Mark(1, 1)
-            reason = ", ".join(part.strip() for part in (exc.context, exc.problem) if part)
-            raise self._error(mark, f"this is not YAML: {reason}", _advice(reason)) from exc
-        except YAMLError as exc:  # a character that YAML forbids; its message would quote the text around it
-            at = min(getattr(exc, "position", 0), len(text))
-            mark = Mark(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
-            raise self._error(mark, "a control character is not allowed", "Remove that character.") from exc
-        return self.root
-
-    def _consume(self, events: Iterable[Any]) -> None:
-        from ruamel.yaml import events as kinds
-
-        for event in events:
-            mark = Mark(event.start_mark.line + 1, event.start_mark.column + 1)
-            if isinstance(event, kinds.DocumentStartEvent):
-                self._start_document(event, mark)
-            elif isinstance(event, kinds.ScalarEvent):
-                self._scalar(event, mark)
-            elif isinstance(event, kinds.AliasEvent):
-                self._attach(self._aliased(event.anchor, mark), mark)
-            elif isinstance(event, kinds.MappingStartEvent | kinds.SequenceStartEvent):
-                self._start(event, mark, {} if isinstance(event, kinds.MappingStartEvent) else [])
-            elif isinstance(event, kinds.MappingEndEvent | kinds.SequenceEndEvent):
-                self._end()
-
-    def _start_document(self, event: Any, mark: Mark) -> None:
-        self.documents += 1
-        if self.documents > 1:
-            raise self._error(mark, "a second document begins", "Keep one document in the file; remove `---`.")
-        if event.version is not None or event.tags:
-            raise self._error(mark, "a % directive is not read", "Remove the line that begins with `%`.")
-
-    def _scalar(self, event: Any, mark: Mark) -> None:
-        parent = self.open[-1] if self.open else None
-        if parent is not None and isinstance(parent.value, dict) and parent.key is None:
-            if not event.value:
-                raise self._error(mark, "a key is empty", "Give the key a name.")
-            plain = event.style is None and event.tag is None
-            merge = event.value == "<<" and plain
-            if event.value in parent.value and not merge:
-                first = parent.value[event.value][0]
-                raise self._error(
-                    mark,
-                    f"the key `{event.value}` is there twice, first in line {first.line}",
-                    "Keep one of the two.",
-                )
-            parent.key = ("" if merge else event.value, mark)
-            return
-        node = _Node(mark, self._resolved(event, mark), anchor=event.anchor)
-        self._finished(node)
-
-    def _resolved(self, event: Any, mark: Mark) -> Any:
-        self._refuse_tag(event, mark, allowed=("!", "tag:yaml.org,2002:str"))
-        text: str = event.value
-        if event.style is not None or event.tag is not None:
-            return text
-        if text in _WORDS:
-            return _WORDS[text]
-        if _INT.fullmatch(text):
-            return int(text, 0)
-        return float(text) if _FLOAT.fullmatch(text) else text
-
-    def _start(self, event: Any, mark: Mark, value: Any) -> None:
-        self._refuse_tag(event, mark, allowed=())
-        parent = self.open[-1] if self.open else None
-        if parent is not None and isinstance(parent.value, dict) and parent.key is None:
-            raise self._error(mark, "a key is no text", "Write a plain name before the colon.")
-        self.open.append(_Node(mark, value, anchor=event.anchor))
-        if len(self.open) > MAX_DEPTH:
-            raise self._too_deep(mark)
-
-    def _end(self) -> None:
-        node = self.open.pop()
-        for source in node.merged:
-            for key, entry in source.value.items():
-                node.value.setdefault(key, entry)
-        self._finished(node)
-
-    def _finished(self, node: _Node) -> None:
-        if node.anchor is not None:
-            self.anchors[node.anchor] = node
-        self._attach(node, node.mark)
-
-    def _aliased(self, anchor: str, mark: Mark) -> _Node:
-        parent = self.open[-1] if self.open else None
-        if parent is not None and isinstance(parent.value, dict) and parent.key is None:
-            raise self._error(mark, "a key is an alias", "Write a plain name before the colon.")
-        if anchor not in self.anchors:
-            inside = any(node.anchor == anchor for node in self.open)
-            what = "stands inside itself" if inside else "is not defined above"
-            raise self._error(mark, f"the alias `*{anchor}` {what}", f"Define `&{anchor}` before, or spell it out.")
-        return self.anchors[anchor]
-
-    def _attach(self, node: _Node, mark: Mark) -> None:
-        if not self.open:
-            self.root = node
-            return
-        parent = self.open[-1]
-        parent.size += node.size
-        parent.depth = max(parent.depth, node.depth + 1)
-        if parent.size > MAX_VALUES:
-            raise self._error(
-                mark,
-                f"the file holds more than {MAX_VALUES} values once aliases are expanded",
-                "Use fewer aliases.",
-            )
-        if parent.depth > MAX_DEPTH:
-            raise self._too_deep(mark)
-        if isinstance(parent.value, list):
-            parent.value.append(node)
-            return
-        assert parent.key is not None
-        (key, key_mark), parent.key = parent.key, None
-        if key:
-            parent.value[key] = (key_mark, node)
-            return
-        sources = node.value if isinstance(node.value, list) else [node]
-        if not all(isinstance(source.value, dict) for source in sources):
-            raise self._error(mark, "`<<` merges only mappings", "Name a mapping, or a list of mappings.")
-        parent.merged.extend(sources)
-
-    def _refuse_tag(self, event: Any, mark: Mark, *, allowed: tuple[str, ...]) -> None:
-        tag = event.tag
-        if tag is not None and str(tag) not in allowed:
-            raise self._error(mark, f"the tag {tag} is not read", "Remove the word that begins with `!`.")
-
-    def _too_deep(self, mark: Mark) -> ConfigError:
-        return self._error(mark, f"more than {MAX_DEPTH} levels are nested", "Settings need no such depth.")
-
-    def _error(self, mark: Mark, what: str, fix: str) -> ConfigError:
-        return _error(self.name, mark, what, fix)
-
-
-def _advice(reason: str) -> str:
-    if "\\t" in reason:
-        return "Indent with spaces; YAML forbids tabs."
-    if "mapping values are not allowed" in reason:
-        return "Put a text that holds `: ` in quotes, and check the indentation."
-    return "Check quotes, brackets and indentation at that place."

@@ -65,7 +65,8 @@ def survey_hooks(environ: Mapping[str, str] | None = None) -> list[PluginRow]:
     off = disabled_names(environ)
     rows = []
     for entry in sorted(entry_points(group=HOOKS), key=lambda entry: entry.name):
-        error, hooks = "", ()
+        error = ""
+        hooks: tuple[str, ...] = ()
         disabled = entry.name in off
         if not disabled:
             try:
