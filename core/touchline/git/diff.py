@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -116,18 +116,21 @@ class Comparison:
             counts.append(LineCount(path, int(added), int(removed)))
         return tuple(counts)
 
-    def patch(self, *, max_bytes: int) -> Patch:
-        """The patch of all changes, whole files at a time; what does not fit or is binary is named.
+    def patch(self, *, max_bytes: int, only: Collection[str] | None = None) -> Patch:
+        """The patch of all changes (of those at the paths `only`), whole files at a time.
 
-        When the whole is too long, small files are not crowded out by a large one before them: each is asked
-        for by itself while there is room.
+        What does not fit or is binary is named. When the whole is too long, small files are not crowded out by a
+        large one before them: each is asked for by itself while there is room.
         """
         changes = self.changes()
-        args = ("diff-tree", *_OPTIONS, "--patch", *_PATCH_OPTIONS, self.base, self.target)
-        done = self.repo.run(*args, max_output_bytes=max_bytes, extra_env=self._env)
-        if not done.truncated:
-            require(done, args)
-            return _collect(_by_change(changes, _sections(done.stdout)), max_bytes, ())
+        if only is not None:
+            changes = tuple(change for change in changes if change.path in only or change.old_path in only)
+        else:
+            args = ("diff-tree", *_OPTIONS, "--patch", *_PATCH_OPTIONS, self.base, self.target)
+            done = self.repo.run(*args, max_output_bytes=max_bytes, extra_env=self._env)
+            if not done.truncated:
+                require(done, args)
+                return _collect(_by_change(changes, _sections(done.stdout)), max_bytes, ())
         parts = []
         left_out = []
         room = max_bytes
