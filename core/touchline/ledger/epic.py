@@ -66,7 +66,8 @@ def merge(known: Sequence[QuarantineEntry], change: QuarantineChange) -> list[Qu
     for entry in change.opened:
         place = places.setdefault(entry_key(entry), len(merged))
         if place == len(merged):
-            merged.append(entry.model_copy(update={"id": _free_id(entry.id, merged)}))
+            update = {"id": _free_id(entry.id, merged), "active": True, "invalidated_by": None}
+            merged.append(entry.model_copy(update=update))
         elif not merged[place].active:
             merged[place] = merged[place].model_copy(update={"active": True, "invalidated_by": None})
     for entry in change.invalidated:
@@ -75,6 +76,14 @@ def merge(known: Sequence[QuarantineEntry], change: QuarantineChange) -> list[Qu
             update = {"active": False, "invalidated_by": entry.invalidated_by}
             merged[place] = merged[place].model_copy(update=update)
     return merged
+
+
+def unrecorded(ledger: Ledger, entries: Sequence[QuarantineEntry]) -> QuarantineChange:
+    """What the ledger proved but the shared file lacks, after a crash between the two writes. Pure."""
+    known = {entry_key(entry) for entry in entries}
+    return QuarantineChange(
+        opened=tuple(entry for entry in ledger.quarantine if entry.active and entry_key(entry) not in known)
+    )
 
 
 def seeded(ledger: Ledger, entries: Sequence[QuarantineEntry]) -> Ledger:

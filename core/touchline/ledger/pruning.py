@@ -45,7 +45,7 @@ def prune(root: Path, *, now: datetime, max_age: timedelta = MAX_AGE) -> Pruning
     oldest = (now - max_age).timestamp()
     for folder in list(run_folders(root)):
         try:
-            if _may_go(folder, oldest) and _remove_unless_held(folder, oldest):
+            if _age_allows(folder, oldest) and _ledger_allows(folder) and _remove_unless_held(folder, oldest):
                 removed.append(folder.path)
         except LedgerError as error:
             problems.append(f"kept {folder.path}: {error.what}")
@@ -54,9 +54,11 @@ def prune(root: Path, *, now: datetime, max_age: timedelta = MAX_AGE) -> Pruning
     return Pruning(removed=tuple(removed), problems=tuple(problems))
 
 
-def _may_go(folder: RunFolder, oldest: float) -> bool:
-    if _last_change(folder.path) >= oldest:
-        return False
+def _age_allows(folder: RunFolder, oldest: float) -> bool:
+    return (_newest_file(folder) or folder.path.lstat().st_mtime) < oldest
+
+
+def _ledger_allows(folder: RunFolder) -> bool:
     store = LedgerStore(folder.path)
     if not store.exists():
         return True
@@ -65,12 +67,12 @@ def _may_go(folder: RunFolder, oldest: float) -> bool:
 
 
 def _remove_unless_held(folder: RunFolder, oldest: float) -> bool:
-    # The lock file is left out of the age: looking at a folder must not make it young.
     lock = RunLock(folder.path)
     if not lock.try_acquire():
         return False
     try:
-        if not _may_go(folder, oldest):
+        # Somebody may have been here since the first look; taking the lock changed the folder's own time.
+        if _newest_file(folder) >= oldest or not _ledger_allows(folder):
             return False
         # Renamed first: a half-removed folder never passes for a run.
         going = folder.path.with_name(f"{_GOING_PREFIX}{secrets.token_hex(8)}")
@@ -83,15 +85,15 @@ def _remove_unless_held(folder: RunFolder, oldest: float) -> bool:
     return True
 
 
-def _last_change(folder: Path) -> float:
+def _newest_file(folder: RunFolder) -> float:
+    # The lock file is left out: looking at a folder must not make it young.
     newest = 0.0
-    for parent, _, names in os.walk(folder, followlinks=False):
-        for name in names:
-            path = Path(parent, name)
-            if name != RunFolder(folder).lock.name:
+    for parent, _, names in os.walk(folder.path, followlinks=False):
+        for path in (Path(parent, name) for name in names):
+            if path != folder.lock:
                 with suppress(FileNotFoundError):
                     newest = max(newest, path.lstat().st_mtime)
-    return newest or folder.lstat().st_mtime
+    return newest
 
 
 def _finish_earlier_pass(root: Path) -> list[str]:

@@ -141,6 +141,8 @@ def first_fault(error: ValidationError) -> str:
     # Values are left out: a ledger may hold text that must not be repeated on a terminal or in a log.
     faults = error.errors(include_url=False, include_input=False, include_context=False)
     first = faults[0]
-    where = ".".join(str(part) for part in first["loc"])
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    return f"{first['msg']}, at {where}{more}" if where else f"{first['msg']}{more}"
+    if first["type"] == "json_invalid":  # its message ends with line and column
+        return first["msg"]
+    where = ".".join(str(part) for part in first["loc"]) or "the top level"
+    return f"{first['msg']}, at {where}{more}"
