@@ -16,42 +16,19 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Self
+from typing import Self
 
 from touchline.process.buffers import Tail
 from touchline.process.cancel import Cancellation
-from touchline.process.lines import MAX_LINE_BYTES, Line, LineSplitter
+from touchline.process.deadlines import HELD_PIPE_S, Deadlines, Ending, ProcessLimits
+from touchline.process.lines import Line, LineSplitter
 from touchline.process.pipes import Pipes, Sink
 from touchline.process.supervisor import KILL, KILL_PATIENCE_S, STOP
 from touchline.process.sweep import kill_tree
-from touchline.process.tree import Process
-
-Ending = Literal["running", "exited", "wall", "idle", "grace", "cancelled", "lost"]
-"""How a child ended; `running` as long as it has not.
-
-`exited`: by itself. `wall`, `idle`, `grace`: stopped by that limit. `cancelled`: stopped by us or the user.
-`lost`: its supervisor vanished, so that how it ended is not known.
-"""
+from touchline.process.tree import Process, cpu_seconds
 
 STDERR_TAIL_BYTES = 64 * 1024
-HELD_PIPE_S = 2.0
-"""How long output is awaited from whoever still holds a pipe of a child that has exited."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessLimits:
-    """Bounds of one child. `stop_s` is the time from the interrupt to the kill, shared with the terminate.
-
-    `grace_s` is how long a child may live on after it closed its output.
-    """
-
-    wall_s: float = 3600.0
-    idle_s: float = 900.0
-    stop_s: float = 4.0
-    max_line_bytes: int = MAX_LINE_BYTES
-    grace_s: float = 10.0
 
 
 class Child:
@@ -87,18 +64,15 @@ class Child:
         self._stderr_sink = stderr
         self._ending: Ending = "running"
         self._exited = False
+        self._late = False
         self._discard = False
         self._words = b""
         self._supervisor_ended = False
         self._closed = False
-        now = time.monotonic()
-        self._wall_end = now + limits.wall_s
-        self._active_at = now
-        self._left_at = now
+        self._left_at = time.monotonic()
+        self._deadlines = Deadlines(limits, self._left_at)
         self._end_by: float | None = None
         """When waiting is over whatever happens; set once the end has begun."""
-        self._grace_end: float | None = None
-        self._held_end: float | None = None
         self._pipes = Pipes(supervisor, stdout=stdout or self._split, stderr=self._keep_stderr)
         self._pipes.watch(control, self._hear)
         if cancel is not None:
@@ -134,7 +108,7 @@ class Child:
 
     def extend_idle(self, seconds: float) -> None:
         """Let the idle limit begin only `seconds` from now: the program announced that it waits that long."""
-        self._active_at = max(self._active_at, time.monotonic() + seconds)
+        self._deadlines.announced_wait(time.monotonic() + seconds)
 
     def wait(self) -> None:
         """Wait for the end within the limits; lines not yet read are dropped (`raw` has them)."""
@@ -150,7 +124,7 @@ class Child:
         if self._closed:
             return
         self.close_stdin()
-        self._give_grace(grace_s)
+        self._deadlines.give_grace(time.monotonic() + grace_s)
         self.wait()
 
     def stop(self) -> None:
@@ -177,55 +151,46 @@ class Child:
 
     def _step(self) -> None:
         now = time.monotonic()
-        # The reader's own time is not the child's silence; but what comes after the deadline is late.
-        self._active_at += now - self._left_at
-        if now >= self._wall_end and not self._exited:
-            self._begin_stop("wall")
+        away = now - self._left_at
+        self._deadlines.reader_was_away(away)
+        if self._end_by is not None:
+            self._end_by += away
+        if now >= self._deadlines.wall_end and not self._exited:
+            self._hear()  # it may have exited in time while the reader was away
+            if not self._exited:
+                self._begin_stop("wall")  # before reading: what waits in the pipe now is late
         try:
-            self._pipes.step(self._next_deadline() - now)
+            until = self._deadlines.next() if self._end_by is None else self._end_by
+            self._pipes.step(until - now)
             now = time.monotonic()
             if self._pipes.moved:
-                self._active_at = max(self._active_at, now)
+                self._deadlines.active(now)
             self._enforce(now)
         finally:
             self._left_at = time.monotonic()
-
-    def _next_deadline(self) -> float:
-        if self._end_by is not None:
-            return self._end_by
-        if self._held_end is not None:
-            return self._held_end
-        deadline = min(self._wall_end, self._active_at + self._limits.idle_s)
-        return deadline if self._grace_end is None else min(deadline, self._grace_end)
 
     def _enforce(self, now: float) -> None:
         if self._supervisor_ended and not self._pipes.outputs_open:
             self._close()
         elif self._end_by is not None:
-            if now >= self._end_by:
+            # Output that is there is read; only a stranger who goes on writing is given up for good.
+            if now >= self._end_by + (HELD_PIPE_S if self._pipes.moved else 0.0):
                 self._give_up_waiting()
-        elif self._exited:
-            # Whoever still holds a pipe gets a moment, then the leftovers are ended.
-            if self._held_end is None:
-                self._held_end = now + HELD_PIPE_S
-            if now >= self._held_end or not self._pipes.outputs_open:
-                self._begin_stop("exited")
-        elif self._grace_end is not None and now >= self._grace_end:
-            self._begin_stop("grace")
-        elif not self._pipes.moved and now >= self._active_at + self._limits.idle_s:
-            self._begin_stop("idle")
-        elif self._pipes.stdout_ended and self._grace_end is None:
-            self._give_grace(self._limits.grace_s)
-
-    def _give_grace(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        self._grace_end = end if self._grace_end is None else min(end, self._grace_end)
+        elif self._exited and not self._pipes.outputs_open:
+            self._begin_stop("exited")
+        else:
+            over = self._deadlines.passed(now, lambda: cpu_seconds(self._supervisor.pid))
+            if over is not None:
+                self._begin_stop(over)
+            elif self._pipes.stdout_ended and not self._deadlines.in_grace:
+                self._deadlines.give_grace(now + self._limits.grace_s)
 
     def _begin_stop(self, ending: Ending) -> None:
         if self._end_by is not None or self._closed:
             return
         if self._ending == "running":
             self._ending = ending
+        self._late = self._pipes.outputs_open
         self._order(STOP)
         self._end_by = time.monotonic() + self._limits.stop_s + KILL_PATIENCE_S + 2.0
 
@@ -239,6 +204,8 @@ class Child:
         self._begin_stop("cancelled")
 
     def _hear(self) -> None:
+        if self._supervisor_ended:
+            return
         try:
             words = self._control.recv(4096)
         except BlockingIOError:
@@ -256,9 +223,10 @@ class Child:
         for word in complete:
             name, _, value = word.partition(b" ")
             if name == b"wall" and self._ending == "running":
-                self._ending = "wall"
+                self._begin_stop("wall")
             elif name == b"exited":
                 self._exited = True
+                self._deadlines.exited(time.monotonic())
                 self.returncode = os.waitstatus_to_exitcode(int(value))
                 if self._ending == "running":
                     self._ending = "exited"
@@ -266,7 +234,7 @@ class Child:
     def _on_supervisor_end(self) -> None:
         self._supervisor_ended = True
         if self._ending == "running":
-            self._ending = "lost"
+            self._ending, self._late = "lost", True
         if self._reap_supervisor() != 0:
             # Killed or crashed: its tree is no longer held together, so it is gathered by its mark.
             kill_tree(self._root, mark=self._mark)
@@ -302,19 +270,16 @@ class Child:
             return
         self._closed = True
         if not self._discard:
-            self._queue.extend(self._splitter.flush(late=self._is_late()))
+            self._queue.extend(self._splitter.flush(late=self._late))
         self._pipes.close()
         self._control.close()
         self._reap_supervisor()
-
-    def _is_late(self) -> bool:
-        return self._ending not in ("running", "exited")
 
     def _split(self, chunk: bytes) -> None:
         if self._raw is not None:
             self._raw(chunk)
         if not self._discard:
-            self._queue.extend(self._splitter.feed(chunk, late=self._is_late()))
+            self._queue.extend(self._splitter.feed(chunk, late=self._late))
 
     def _keep_stderr(self, chunk: bytes) -> None:
         self._tail.add(chunk)

@@ -16,7 +16,8 @@ from typing import Literal
 
 from touchline.process.buffers import Head, Tail
 from touchline.process.cancel import Cancellation
-from touchline.process.child import Child, Ending, ProcessLimits
+from touchline.process.child import Child
+from touchline.process.deadlines import Ending, ProcessLimits
 from touchline.process.launch import launch
 from touchline.process.light import run_light
 from touchline.process.lines import Line

@@ -12,10 +12,11 @@ from pathlib import Path
 from touchline.errors import ProcessError
 from touchline.process import supervisor
 from touchline.process.cancel import Cancellation
-from touchline.process.child import Child, ProcessLimits
+from touchline.process.child import Child
+from touchline.process.deadlines import ProcessLimits
 from touchline.process.environment import MARK_VARIABLE, RUN_VARIABLE, clean_environment
 from touchline.process.pipes import Sink
-from touchline.process.programs import find_program, start_problem
+from touchline.process.programs import find_program, illegal_environment, start_problem
 from touchline.process.tree import Process, look_up
 
 START_S = 30.0
@@ -117,6 +118,8 @@ def _start_supervisor(
         )
     except OSError as problem:
         raise start_problem(program, problem.errno or 0, cwd=cwd) from problem
+    except ValueError as problem:
+        raise illegal_environment(program) from problem
 
 
 def _await_start(control: socket.socket, frame: bytes, *, program: str, cwd: Path) -> tuple[int, bytes]:
@@ -157,4 +160,4 @@ def _end_supervisor(process: subprocess.Popen[bytes]) -> None:
 
 
 def _ended(pid: int) -> Process:
-    return Process(pid, 0, pid, pid, "", "Z")
+    return Process(pid, 0, pid, pid, b"", "Z", 0.0)

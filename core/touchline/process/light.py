@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from touchline.process.cancel import Cancellation
-from touchline.process.child import HELD_PIPE_S, Ending
+from touchline.process.deadlines import HELD_PIPE_S, Ending
 from touchline.process.launch import child_environment
 from touchline.process.pipes import Pipes, Sink
-from touchline.process.programs import find_program, start_problem
+from touchline.process.programs import find_program, illegal_environment, start_problem
 from touchline.process.supervisor import KILL_PATIENCE_S
 from touchline.process.sweep import kill_tree, tree_of
 from touchline.process.tree import Process, freeze_and_kill, look_up, send
@@ -59,6 +59,8 @@ def run_light(
         )
     except OSError as problem:
         raise start_problem(program, problem.errno or 0, cwd=cwd) from problem
+    except ValueError as problem:
+        raise illegal_environment(program) from problem
     run = _LightRun(process, mark=mark, stdout=stdout, stderr=stderr, cancel=cancel)
     try:
         if stdin:
@@ -98,30 +100,32 @@ class _LightRun:
     def to_the_end(self, deadline: float, *, stop_s: float) -> None:
         """Drain until the program has exited and its pipes are closed; stop it step by step after `deadline`."""
         steps = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
-        held_end: float | None = None
-        while True:
+        while not self._exited or self.pipes.outputs_open:
             now = time.monotonic()
-            if self._exited and not self.pipes.outputs_open and self.ending != "running":
-                return
-            if self._exited and self.ending in ("running", "exited"):
-                self.ending = "exited"
-                held_end = now + HELD_PIPE_S if held_end is None else held_end
-                if not self.pipes.outputs_open or now >= held_end:
-                    return
-                self.pipes.step(held_end - now)
-                continue
-            if now >= deadline or (self._cancelled and self.ending == "running"):
+            if self._exited and self.ending == "running":
+                # Whoever still holds a pipe of it gets a moment, no more.
+                self.ending, deadline, steps = "exited", now + HELD_PIPE_S, []
+            elif self._cancelled and self.ending == "running":
+                self.ending, deadline = "cancelled", now
+            if now >= deadline:
                 if self.ending == "running":
-                    self.ending = "cancelled" if self._cancelled else "wall"
+                    self.ending = "wall"
                 if not steps:
                     return
                 number = steps.pop(0)
                 self._signal_tree(number)
                 deadline = time.monotonic() + (KILL_PATIENCE_S if number == signal.SIGKILL else stop_s / 2)
-                continue
-            self.pipes.step(deadline - now if self._pidfd >= 0 else min(deadline - now, _POLL_S))
-            if self._pidfd < 0:
-                self._look_for_exit()
+            self._wait(deadline - time.monotonic())
+        if self.ending == "running":
+            self.ending = "exited"
+
+    def _wait(self, seconds: float) -> None:
+        if self._pidfd >= 0:
+            self.pipes.step(seconds)
+            return
+        self.pipes.step(min(seconds, _POLL_S))
+        found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        self._exited = found is not None
 
     def close(self) -> None:
         """End what is left, collect the program, give everything back."""
@@ -157,10 +161,6 @@ class _LightRun:
     def _on_exit(self) -> None:
         self._exited = True
         self.pipes.unwatch(self._pidfd)
-
-    def _look_for_exit(self) -> None:
-        found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        self._exited = found is not None
 
     def _on_cancel(self) -> None:
         self._cancelled = True

@@ -83,6 +83,14 @@ def start_problem(program: str, number: int, *, cwd: Path) -> ProcessError:
     )
 
 
+def illegal_environment(program: str) -> ProcessError:
+    """The system cannot express the environment. Names no value: it may be a secret."""
+    return ProcessError(
+        f"{program} cannot be started: an environment variable has an illegal name or holds a NUL byte",
+        fix="Check the env section of the configuration.",
+    )
+
+
 def _is_program(path: str) -> bool:
     return os.access(path, os.X_OK) and not os.path.isdir(path)  # noqa: PTH112
 

@@ -7,7 +7,7 @@ is its tie to the host: end of file there means that the host is dead, however i
 
 Words on the socket. Host to supervisor, once: eight hex digits of length, then the fields of `launch_frame`;
 later the single bytes STOP and KILL. Supervisor to host, one a line: `started PID`, `failed ERRNO`, `wall` (the
-time is over), `exited WAITSTATUS` (the child itself), `gone LEFT` (LEFT processes outlived every signal).
+time is over), `exited WAITSTATUS` (the child itself). Its own exit status is 0 when nothing of the tree is left.
 
 Without prctl (macOS) an orphan of the tree is handed to the system's first process and only those are found
 that were seen below us before: best effort.
@@ -18,15 +18,12 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
 import sys
 import time
 from collections.abc import Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or __name__ != "__main__":
-    from typing import Any
-
     from touchline.process.tree import HAS_PROC, Process, descendants, freeze_and_kill, process_table, send
 else:
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
@@ -51,7 +48,7 @@ def launch_frame(argv: Sequence[str], *, program: str, stop_s: float, wall_s: fl
 class Supervisor:
     """One child, everything below it, and the socket to the host."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: int) -> None:
         self.control = control
         self.child = 0
         self.child_ended = False
@@ -72,8 +69,8 @@ class Supervisor:
     def _on_terminate(self, *_: object) -> None:
         self.terminated = True
 
-    def run(self) -> None:
-        """Start the child and stay until nothing of its tree is left."""
+    def run(self) -> bool:
+        """Start the child and stay until nothing of its tree is left; False if something outlived every signal."""
         program, stop_s, wall_s, locale, *argv = self._read_launch()
         self.stop_s = float(stop_s)
         deadline = time.monotonic() + float(wall_s)
@@ -85,7 +82,7 @@ class Supervisor:
         _let_go_of_standard_streams()
         if problem:
             self._tell(f"failed {problem}")
-            return
+            return True
         self.child = pid
         self._tell(f"started {pid}")
         while not self._everything_ended():
@@ -99,8 +96,7 @@ class Supervisor:
             if self._listen(deadline - time.monotonic()) == STOP:
                 self._stop_tree()
                 break
-        left = 0 if self._everything_ended() else len(self._tree())
-        self._tell(f"gone {left}")
+        return self._everything_ended()
 
     def _read_launch(self) -> list[bytes]:
         size = int(self._read_exactly(8), 16)
@@ -109,7 +105,7 @@ class Supervisor:
     def _read_exactly(self, size: int) -> bytes:
         parts = bytearray()
         while len(parts) < size:
-            part = self.control.recv(min(size - len(parts), 1 << 16))
+            part = os.read(self.control, min(size - len(parts), 1 << 16))
             if not part:
                 raise SystemExit(0)  # the host died before there was anything to supervise
             parts += part
@@ -117,20 +113,20 @@ class Supervisor:
 
     def _tell(self, text: str) -> None:
         try:
-            self.control.sendall(text.encode("ascii") + b"\n")
+            os.write(self.control, text.encode("ascii") + b"\n")
         except OSError:  # nobody listens any more; the tree is ended all the same
             self.host_lost = True
 
     def _listen(self, seconds: float) -> bytes:
         """Wait for a word of the host or the end of a child; remembers KILL and a lost host."""
-        ears: list[Any] = [self.wake] if self.host_lost else [self.control, self.wake]
+        ears = [self.wake] if self.host_lost else [self.control, self.wake]
         ready, _, _ = select.select(ears, [], [], max(0.0, min(seconds, 3600.0)))
         if self.wake in ready:
             os.read(self.wake, 4096)
         if self.control not in ready:
             return b""
         try:
-            words = self.control.recv(64)
+            words = os.read(self.control, 64)
         except OSError:
             words = b""
         if not words:
@@ -234,9 +230,9 @@ def main() -> None:
     """Run as a program; the only argument is the number of the control socket."""
     descriptor = int(sys.argv[1])
     os.set_inheritable(descriptor, False)
-    control = socket.socket(fileno=descriptor)
     _become_subreaper()
-    Supervisor(control).run()
+    nothing_left = Supervisor(descriptor).run()
+    os._exit(0 if nothing_left else 1)  # nothing to tidy up, and the host waits
 
 
 if __name__ == "__main__":

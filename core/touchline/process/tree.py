@@ -17,8 +17,12 @@ from collections.abc import Callable, Iterable, Mapping
 PROC = "/proc"
 HAS_PROC = os.path.exists(f"{PROC}/self/stat")  # noqa: PTH110  (pathlib costs the supervisor its start time)
 
-Process = namedtuple("Process", "pid parent group session start state")
-"""One row of the process table; `start` is opaque and only ever compared for equality."""
+Process = namedtuple("Process", "pid parent group session start state cpu_s")
+"""One row of the process table; `start` is opaque and only ever compared for equality.
+
+`cpu_s` is the processor time of the process and of its collected children (0 where only `ps` can tell)."""
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def process_table() -> dict[int, Process]:
@@ -45,7 +49,8 @@ def look_up(pid: int) -> Process | None:
         return None  # it ended while we looked
     # The name in the second field may hold spaces and brackets: count from its last bracket.
     fields = stat[stat.rindex(b")") + 2 :].split()
-    return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), fields[19], fields[0].decode("ascii"))
+    cpu_s = sum(map(int, fields[11:15])) * _TICK_S
+    return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), fields[19], fields[0].decode("ascii"), cpu_s)
 
 
 def descendants(root: int, table: Mapping[int, Process]) -> list[Process]:
@@ -73,6 +78,15 @@ def ancestors(pid: int, table: Mapping[int, Process]) -> set[int]:
         above = table.get(pid)
         pid = above.parent if above is not None else 0
     return line
+
+
+def cpu_seconds(root: int) -> float:
+    """Processor time of `root` and its tree so far."""
+    table = process_table()
+    tree = descendants(root, table)
+    if root in table:
+        tree.append(table[root])
+    return float(sum(process.cpu_s for process in tree))
 
 
 def is_alive(process: Process) -> bool:
@@ -143,5 +157,5 @@ def _table_of_ps() -> dict[int, Process]:
         fields = line.split(None, 5)
         if len(fields) == 6 and fields[0].isdigit() and fields[1].isdigit() and fields[2].isdigit():
             pid, parent, group = (int(field) for field in fields[:3])
-            table[pid] = Process(pid, parent, group, group, fields[5], fields[4][:1].decode("ascii", "replace"))
+            table[pid] = Process(pid, parent, group, group, fields[5], fields[4][:1].decode("ascii", "replace"), 0.0)
     return table
