@@ -109,6 +109,8 @@ class TurnRow(Document):
     app: str | None = None
     concerns: list[str] = []
     feedback_file: str | None = None
+    feedback_finding_ids: list[str] = []
+    """The findings that stood in the feedback file, so that the coverage rules are a query (spec page 4)."""
     feedback_items_given: int = 0
     feedback_items_addressed: int = 0
     receipts: list[Receipt] = []
@@ -212,6 +214,8 @@ class QuarantineEntry(Document):
     reraise_count: int = 0
     active: bool = True
     invalidated_by: str | None = None
+    rediagnosed: bool = False
+    """Whether the one new diagnosis that closing it allows has been given."""
 
 
 class CiFailure(Document):

@@ -52,7 +52,7 @@ class Scope(Document):
     tree_hash: str | None = None
     included_files: list[str]
     excluded_files: list[str]
-    delta_base_sha: str | None
+    delta_base_sha: str | None = None
     delta_files: list[str]
 
 

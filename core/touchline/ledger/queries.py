@@ -12,6 +12,7 @@ from touchline.documents.ledger import (
     TurnRow,
     VerificationRow,
 )
+from touchline.ledger.identity import normalise_path
 
 
 def turns_of_run(ledger: Ledger) -> list[TurnRow]:
@@ -103,14 +104,18 @@ def active_quarantine(ledger: Ledger) -> list[QuarantineEntry]:
     return [entry for entry in ledger.quarantine if entry.active]
 
 
+def covers(entry: QuarantineEntry, *, signature: str | None, path: str | None) -> bool:
+    """Whether an entry, active or not, is about the failure of this signature in this file."""
+    if not signature or not signature.strip() or signature.strip() != entry.signature.strip():
+        return False
+    plain = normalise_path(path)
+    return plain is not None and any(normalise_path(one) == plain for one in entry.paths)
+
+
 def quarantine_match(finding: Finding, entries: Iterable[QuarantineEntry]) -> QuarantineEntry | None:
     """The first active entry with the finding's signature whose paths hold the finding's path."""
-    if not finding.signature or finding.location is None:
-        return None
-    for entry in entries:
-        if entry.active and entry.signature == finding.signature and finding.location.path in entry.paths:
-            return entry
-    return None
+    path = finding.location.path if finding.location else None
+    return next((one for one in entries if one.active and covers(one, signature=finding.signature, path=path)), None)
 
 
 def blocking(ledger: Ledger) -> list[Finding]:
