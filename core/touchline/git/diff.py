@@ -19,7 +19,7 @@ from pathlib import Path
 from touchline.errors import GitQueryError
 from touchline.git.isolation import Filters
 from touchline.git.repository import Repository, is_full_hash, require
-from touchline.git.trees import EXECUTABLE, FILE, LINK, SUBMODULE, TreeState
+from touchline.git.trees import EXECUTABLE, FILE, LINK, SUBMODULE, TreeEntry, TreeState
 
 _OPTIONS = (
     "-r",
@@ -207,12 +207,7 @@ def _write_tree(
     for record in listed:
         meta, _, path = record.partition("\t")
         in_base[path] = meta.split(" ")[:2]
-    present = []
-    for path, entry in state.entries.items():
-        if entry.mode in (FILE, EXECUTABLE, LINK) and in_base.get(path) != [entry.mode, entry.blob]:
-            present.append(path)
-        elif entry.mode == SUBMODULE and entry.digest != "unpopulated":
-            present.append(path)
+    present = [path for path, entry in state.entries.items() if _may_differ(entry, in_base.get(path))]
     kept = {path for path, entry in state.entries.items() if entry.mode in (FILE, EXECUTABLE, LINK, SUBMODULE)}
     gone = in_base.keys() - kept - _left_out_of_checkout(repo)
     for option, paths in (("--force-remove", gone), ("--add", present)):
@@ -222,6 +217,13 @@ def _write_tree(
             repo.git(*args, stdin=asked, extra_env=env, filters=filters)
     tree = repo.git("write-tree", "--missing-ok", extra_env=env).decode("ascii").strip()
     return tree, env
+
+
+def _may_differ(entry: TreeEntry, in_base: list[str] | None) -> bool:
+    """Whether git has to look at a path: the same bytes as in the base need no second hash."""
+    if entry.mode == SUBMODULE:
+        return entry.digest != "unpopulated"
+    return entry.mode in (FILE, EXECUTABLE, LINK) and in_base != [entry.mode, entry.blob]
 
 
 def _left_out_of_checkout(repo: Repository) -> set[str]:

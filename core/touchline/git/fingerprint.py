@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from touchline.errors import GitQueryError
-from touchline.git.index import hidden_paths
+from touchline.git.index import hidden_paths, submodule_paths
 from touchline.git.isolation import ConfigValue, parse_config_list
 from touchline.git.repository import Repository
 
@@ -51,6 +51,12 @@ def take_fingerprint(repo: Repository) -> Fingerprint:
         name = folder.relative_to(repo.common_dir).as_posix()
         _add_file(parts, f"file .git/{name}/config", folder / "config")
         _add_folder(parts, f"hook of submodule {name.removeprefix('modules/')}", folder / "hooks")
+    for path in submodule_paths(repo) if config else ():
+        # A submodule that was made in place keeps its git folder inside the work tree.
+        own = repo.inside(path) / ".git"
+        _add_file(parts, f"file {path}/.git", own)
+        _add_file(parts, f"file {path}/.git/config", own / "config")
+        _add_folder(parts, f"hook of submodule {path}", own / "hooks")
     _add_state(repo, parts)
     return Fingerprint(dict(sorted(parts.items())))
 
@@ -102,6 +108,7 @@ def _add_state(repo: Repository, parts: dict[str, str]) -> None:
 
 
 def _add_folder(parts: dict[str, str], name: str, folder: Path) -> None:
+    """Adds each file below a folder; the folder itself may be a link."""
     if folder.is_symlink():
         parts[f"{name} folder, a link"] = _digest(os.readlink(folder))  # noqa: PTH115 (as written)
     for number, place in enumerate(_files(folder, _MAX_DEPTH)):

@@ -24,6 +24,9 @@ from pathlib import Path
 from touchline.errors import GitError
 from touchline.git.paths import RealFolders, check_relative
 from touchline.git.repository import Repository, as_repository, submodule_at
+from touchline.git.untracked import IgnoreRules, ignore_rules, untracked
+
+__all__ = ["IgnoreRules", "TreeEntry", "TreeState", "changed_paths", "ignore_rules", "snapshot", "untracked"]
 
 _CHUNK_BYTES = 1024 * 1024
 _FINE_TICK_NS = 100_000_000

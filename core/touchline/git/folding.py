@@ -1,0 +1,164 @@
+"""Taking back what a player committed, so that the coach decides what is committed (DESIGN.md, "folding").
+
+The branch goes back to the turn's own start, the work tree stays as it is (proved by its tree hash), the index
+becomes that of the start, and the player's head stays reachable under `refs/touchline/kept/`. Only unpushed
+commits on top of the start are taken back; everything else is reported as a value and left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from touchline.errors import GitError, UsageError
+from touchline.git.facts import is_ancestor
+from touchline.git.index import SavedIndex, restore_index, save_index
+from touchline.git.repository import Head, Repository
+from touchline.git.trees import snapshot
+
+KEPT_REFS = "refs/touchline/kept/"
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_OPERATIONS = {
+    "MERGE_HEAD": "merge",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+}
+
+
+class FoldKind(StrEnum):
+    """What folding found. Only the first two leave a state in which a run can go on."""
+
+    NOTHING = "nothing"
+    """HEAD is where the turn began."""
+    FOLDED = "folded"
+    """The player's commits were taken back."""
+    SWITCHED = "switched"
+    """Another branch is checked out, or HEAD was detached or attached."""
+    REWRITTEN = "rewritten"
+    """The start of the turn is no longer part of the history."""
+    PUSHED = "pushed"
+    """A commit since the start is known to a remote: pushed by the player, or brought in from there."""
+    UNFINISHED = "unfinished"
+    """A merge, rebase or the like stands in the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """Where a turn began: HEAD and the index. Taken before the player runs."""
+
+    head: Head
+    index: SavedIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """The outcome: `reason` in words for every kind but `nothing`; `commits` oldest first.
+
+    `kept_ref` names the player's head. `untracked` are files that only the player's commits had made tracked:
+    they lie in the work tree as before and belong to the owned paths from now on.
+    """
+
+    kind: FoldKind
+    reason: str = ""
+    commits: tuple[str, ...] = ()
+    kept_ref: str = ""
+    untracked: tuple[str, ...] = ()
+
+
+def mark_start(repo: Repository) -> TurnStart:
+    """The start of a turn, for `fold`."""
+    return TurnStart(repo.head(), save_index(repo))
+
+
+def operation_in_progress(repo: Repository) -> str:
+    """The git operation that stands in the middle ("merge", "rebase" ...), "" if none."""
+    for name, operation in _OPERATIONS.items():
+        if os.path.lexists(repo.git_dir / name):
+            return operation
+    return ""
+
+
+def inspect(repo: Repository, start: TurnStart) -> Folded:
+    """What `fold` would find, without changing anything; `folded` means that it would fold."""
+    head = repo.head()
+    if head.branch != start.head.branch:
+        return Folded(FoldKind.SWITCHED, f"the turn began on {_name(start.head)} and ended on {_name(head)}")
+    if head.commit == start.head.commit:
+        return Folded(FoldKind.NOTHING)
+    if not _continues(repo, start.head.commit, head.commit):
+        now = head.commit[:12] or "no commit"
+        return Folded(FoldKind.REWRITTEN, f"{now} does not contain {start.head.commit[:12]}, where the turn began")
+    operation = operation_in_progress(repo)
+    if operation:
+        return Folded(FoldKind.UNFINISHED, f"a {operation} is in progress")
+    since = [f"^{start.head.commit}"] if start.head.commit else []
+    commits = _commits(repo, head.commit, *since)
+    unknown_to_remotes = _commits(repo, head.commit, *since, "--not", "--remotes")
+    if len(unknown_to_remotes) != len(commits):
+        return Folded(FoldKind.PUSHED, "a commit of this turn is on a remote", commits)
+    return Folded(FoldKind.FOLDED, f"{len(commits)} commit(s) of the player", commits)
+
+
+def fold(repo: Repository, start: TurnStart, *, label: str, owned: Iterable[str] = ()) -> Folded:
+    """Takes back the player's commits since `start`, if that is safe.
+
+    `label` (letters, digits, `-`, `_`) names the kept ref, e.g. run and turn. Raises GitError if git refuses,
+    or if the work tree changed meanwhile; the branch is then as the player left it.
+    """
+    if not _LABEL.fullmatch(label):
+        raise UsageError(f"{label!r} cannot name a kept ref", fix="Use letters, digits, `-` and `_`.")
+    found = inspect(repo, start)
+    if found.kind is not FoldKind.FOLDED:
+        return found
+    head = repo.head()
+    theirs = save_index(repo)
+    before = snapshot(repo, owned)
+    kept = f"{KEPT_REFS}{label}/{head.commit}"
+    repo.git("update-ref", "-m", "touchline: keep the player's commits", kept, head.commit, error=GitError)
+    _move(repo, head.commit, start.head.commit)
+    try:
+        restore_index(repo, start.index)
+        after = snapshot(repo, [*owned, *before.entries], previous=before)
+        if after.digest != before.digest:
+            raise GitError(
+                f"the work tree {repo.work_tree} changed while the player's commits were taken back",
+                fix=f"Stop what writes there and start again; the commits are kept as {kept}.",
+            )
+    except GitError:
+        _move(repo, start.head.commit, head.commit)
+        restore_index(repo, theirs)
+        raise
+    tracked = snapshot(repo, previous=after).entries.keys()
+    untracked = tuple(sorted(before.entries.keys() - tracked - set(owned)))
+    return Folded(FoldKind.FOLDED, found.reason, found.commits, kept, untracked)
+
+
+def _name(head: Head) -> str:
+    return "a detached HEAD" if head.detached else f"branch {head.branch}"
+
+
+def _continues(repo: Repository, start: str, now: str) -> bool:
+    if not start:
+        return True
+    exists = repo.run("cat-file", "-e", f"{start}^{{commit}}").returncode == 0
+    return bool(now) and exists and is_ancestor(repo, start, now)
+
+
+def _commits(repo: Repository, *selection: str) -> tuple[str, ...]:
+    output = repo.git("rev-list", "--reverse", "--topo-order", *selection)
+    return tuple(output.decode("ascii", "replace").split())
+
+
+def _move(repo: Repository, old: str, new: str) -> None:
+    """Moves HEAD (through its branch) from `old` to `new` if it still stands at `old`; "" is an unborn branch."""
+    message = ("-m", "touchline: take back the player's commits")
+    if new:
+        repo.git("update-ref", *message, "HEAD", new, old or repo.null_id, error=GitError)
+    else:
+        repo.git("update-ref", *message, "-d", "HEAD", old, error=GitError)
