@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 
 import click
 
+from touchline.commands.globals import Globals
 from touchline.errors import TouchlineError
 
 EXIT_INTERNAL = 70
@@ -21,18 +21,16 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "runs": ("touchline.commands.runs:runs", "List the runs on this machine, the newest first."),
+    "show": ("touchline.commands.show:show", "Show the turns, verifications and findings of a run."),
+    "init": ("touchline.commands.init:init", "Write a commented touchline.yaml."),
+    "config": ("touchline.commands.config:config", "Show, check and change the configuration."),
+    "plugins": ("touchline.commands.plugins:plugins", "List executors, forges and hook plugins."),
+    "doctor": ("touchline.commands.doctor:doctor", "Check this machine and say how to fix what is missing."),
     "schema": ("touchline.commands.schema:schema", "Print the JSON Schema of a document."),
     "completion": ("touchline.commands.completion:completion", "Print the shell's completion script."),
 }
 """Name -> ("module:command", one-line help). The help is the command's own; a test holds the two together."""
-
-
-@dataclass(slots=True)
-class Globals:
-    """The options before the command's name; `click.Context.obj` of every command."""
-
-    debug: bool = False
-    hook_modules: tuple[str, ...] = ()
 
 
 class LazyGroup(click.Group):

@@ -12,8 +12,14 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from touchline.errors import TouchlineError
+from touchline.state import make_private_folder, state_root
+
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 6
+_FOLDER = ".errors"
+"""Beside the projects; no slug, so that it is never taken for one."""
+
 _LIBRARIES = ("click", "pydantic", "pluggy", "stevedore", "GitPython", "ruamel.yaml")
 
 
@@ -24,8 +30,8 @@ def report(exc: BaseException, argv: Sequence[str]) -> str:
     """
     line = f"touchline: internal error, {type(exc).__name__}: this is a fault of touchline, not yours"
     try:
-        path = _write(_state_folder(os.environ), _masked(_body(exc, argv), os.environ))
-    except (OSError, RuntimeError):
+        path = _write(state_root(os.environ) / _FOLDER, _masked(_body(exc, argv), os.environ))
+    except (OSError, TouchlineError):
         return f"{line}\n  Run it again with `touchline --debug ...` and report the traceback."
     return f"{line}\n  Report it with the log file {path}."
 
@@ -43,12 +49,6 @@ def _version(distribution: str) -> str:
         return "(not installed)"
 
 
-def _state_folder(environ: Mapping[str, str]) -> Path:
-    state = environ.get("XDG_STATE_HOME", "")
-    root = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
-    return root / "touchline" / "errors"
-
-
 def _masked(text: str, environ: Mapping[str, str]) -> str:
     for name, value in environ.items():
         if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET:
@@ -57,7 +57,7 @@ def _masked(text: str, environ: Mapping[str, str]) -> str:
 
 
 def _write(folder: Path, text: str) -> Path:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder)
     handle, name = tempfile.mkstemp(prefix="internal-error-", suffix=".log", dir=folder)  # mkstemp makes it 0600
     with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)

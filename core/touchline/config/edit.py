@@ -83,12 +83,13 @@ def _candidates(text: str, parsed: Parsed, path: Path, value: Any, newline: str)
 
 def _replaced(text: str, node: Node, value: Any) -> Iterator[str]:
     start, end = node.mark.index, node.end
+    if start == end:  # an empty value has no place of its own: put it right behind the colon
+        start = end = text.find(":", node.key_end) + 1
     new = _inline(value, node.style)
     if node.anchor is not None:
         yield f"{text[:start]}&{node.anchor} {new}{text[end:]}"
     if node.style == "block" and (head := text[:start].rstrip()).endswith(":"):
         yield f"{head} {new}{text[end:]}"
-    # An empty value has no width: it stands right behind the colon.
     space = " " if start == end else ""
     broken = text[start:end].endswith("\n")
     yield f"{text[:start]}{space}{new}{text[end - 1 :] if broken else text[end:]}"
@@ -102,7 +103,7 @@ def _appended(text: str, addition: dict[Any, Any], newline: str) -> str:
 
 def _filled(text: str, node: Node, indent: int, addition: dict[Any, Any], newline: str) -> Iterator[str]:
     """Below the line of a section that is empty but for comments."""
-    line_end = text.find("\n", node.mark.index)
+    line_end = text.find("\n", node.key_end)
     if line_end < 0:
         yield f"{text}{newline}{' ' * indent}{_block(addition, indent, newline)}{newline}"
     else:
@@ -113,7 +114,7 @@ def _filled(text: str, node: Node, indent: int, addition: dict[Any, Any], newlin
 def _into_flow(text: str, node: Node, addition: dict[Any, Any]) -> str:
     inside = text.index("{", node.mark.index) + 1
     comma = ", " if node.value else ""
-    return f"{text[:inside]}{_inline(addition, 'flow')[1:-1]}{comma}{text[inside:]}"
+    return f"{text[:inside]}{_dumped(addition, flow=True).strip()[1:-1]}{comma}{text[inside:]}"
 
 
 def _into_block(text: str, node: Node, addition: dict[Any, Any], newline: str) -> Iterator[str]:
@@ -139,6 +140,8 @@ def _inline(value: Any, style: str) -> str:
     quoting = {"single": SingleQuotedScalarString, "double": DoubleQuotedScalarString}
     if isinstance(value, str) and style in quoting and "\n" not in value:
         value = quoting[style](value)
+    if isinstance(value, dict):
+        return _dumped(value, flow=True).strip()
     return _dumped([value], flow=True).strip()[1:-1]
 
 

@@ -78,6 +78,23 @@ def load_settings(
     return Loaded(_validated(value, lambda path: _merged_place(origins, path)), origins, digest)
 
 
+def load_local(
+    start: File,
+    *,
+    environ: Mapping[str, str],
+    config_file: File | None = None,
+    flags: Mapping[str, object] | None = None,
+) -> Loaded:
+    """The settings for work in the folder `start`: `load_settings` with the files at their usual places."""
+    return load_settings(
+        user_file=places.user_file(environ),
+        repo_file=places.repository_file(start),
+        config_file=config_file,
+        environ=environ,
+        flags=flags,
+    )
+
+
 def check_document(data: bytes, name: str) -> Settings:
     """The settings of one file alone. Raises ConfigError."""
     parsed = parse_document(data, name)

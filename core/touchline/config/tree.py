@@ -51,8 +51,10 @@ class Node:
     anchor: str | None = None
     size: int = 1
     depth: int = 1
-    key: tuple[str, Mark] | None = None
-    """The key that waits for its value, while a mapping is being built."""
+    key_end: int = 0
+    """Index behind the key that this is the value of; an empty value stands somewhere after it."""
+    key: tuple[str, Mark, int] | None = None
+    """The key that waits for its value, while a mapping is being built: name, place, index behind it."""
     merged: list[Node] = field(default_factory=list)
 
 
@@ -129,7 +131,7 @@ class _Builder:
                     f"the key `{event.value}` is there twice, first in line {first.line}",
                     "Keep one of the two.",
                 )
-            parent.key = ("" if merge else event.value, mark)
+            parent.key = ("" if merge else event.value, mark, event.end_mark.index)
             return
         style = _SCALAR_STYLES.get(event.style, "plain")
         self._finished(Node(mark, style, self._resolved(event, mark), event.end_mark.index, event.anchor))
@@ -199,7 +201,7 @@ class _Builder:
             parent.value.append(node)
             return
         assert parent.key is not None
-        (key, key_mark), parent.key = parent.key, None
+        (key, key_mark, node.key_end), parent.key = parent.key, None
         if key:
             parent.value[key] = (key_mark, node)
             return
