@@ -17,6 +17,8 @@ NO_PLAN_FOUND = (
     "A plan is never invented."
 )
 SEVERAL_PLANS = "several plans found ({names}): say which one with --plan-file."
+ASK_MAX_TURNS = "How many turns may the player use? 5 quick, 10 standard, 20 thorough"
+ASK_SEVERITY = "From which severity on does a finding block? 3 strict, 5 moderate, 7 lenient"
 PUBLISHING_NOT_BUILT = "publishing is not part of this version yet"
 
 VERIFY_ANCHOR = (

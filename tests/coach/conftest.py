@@ -14,9 +14,7 @@ RUN = "20261201024500001"
 class Build:
     """Makes documents with sensible values for what a test does not care about."""
 
-    def ledger(
-        self, *turns: TurnRow, verifications: tuple[VerificationRow, ...] = (), **values: Any
-    ) -> Ledger:
+    def ledger(self, *turns: TurnRow, verifications: tuple[VerificationRow, ...] = (), **values: Any) -> Ledger:
         run = values.pop("run", None) or self.run()
         return Ledger(
             **{

@@ -113,9 +113,7 @@ def test_a_resume_takes_a_full_sha_of_either_length_in_lower_case() -> None:
         (Flags(resume_ci=True, no_ci=True, pr="1", approved_head="a" * 40), "resume-ci", "caller"),
     ],
 )
-def test_mode_and_owner_of_ci_follow_from_the_flags_and_no_pr_beats_no_ci(
-    flags: Flags, mode: str, ci: str
-) -> None:
+def test_mode_and_owner_of_ci_follow_from_the_flags_and_no_pr_beats_no_ci(flags: Flags, mode: str, ci: str) -> None:
     effective = accepted(flags)
     assert (effective.mode, effective.ci) == (mode, ci)
     assert (effective.startup_notice is not None) == flags.no_pr

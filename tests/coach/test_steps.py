@@ -102,9 +102,7 @@ def test_a_signal_stops_the_run_before_the_next_step_but_never_hides_a_terminal_
 
 
 @pytest.mark.parametrize("kind", ["not-installed", "not-authenticated", "protocol"])
-def test_an_executor_that_cannot_run_ends_the_process_and_the_next_start_tries_again(
-    build: Any, kind: str
-) -> None:
+def test_an_executor_that_cannot_run_ends_the_process_and_the_next_start_tries_again(build: Any, kind: str) -> None:
     ledger = build.ledger(build.turn(1, "started", attempts=[attempt(kind, reason="log in first")]))
     assert next_step(ledger, NOW) == Stop("FAILED_RUN", "log in first")
     assert next_step(ledger, Facts(now=NOW.now, attempts_before=1)) == PlayTurn(1, again=True)
@@ -116,9 +114,7 @@ def test_rate_limits_and_model_errors_are_retried_twice_with_growing_pauses_coun
     once = build.ledger(build.turn(1, "started", attempts=[attempt("rate-limit")]))
     assert next_step(once, NOW) == PlayTurn(1, again=True, wait_s=BACKOFF_S[0])
     twice = build.ledger(build.turn(1, "started", attempts=[attempt("rate-limit"), attempt("model-error")]))
-    assert next_step(twice, Facts(now=NOW.now, attempts_before=1)) == PlayTurn(
-        1, again=True, wait_s=BACKOFF_S[1]
-    )
+    assert next_step(twice, Facts(now=NOW.now, attempts_before=1)) == PlayTurn(1, again=True, wait_s=BACKOFF_S[1])
     assert not retries_spent(once.turns[0].attempts)
     assert retries_spent(twice.turns[0].attempts)
 

@@ -59,6 +59,7 @@ class Defaults:
     reviewers: tuple[str, ...] = ()
     model: str | None = None
     forge: str | None = None
+    ci_timeout_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def resolve(flags: Flags, defaults: Defaults, around: Surroundings) -> Effective
         ci=ci,
         max_turns=_first(max_turns, defaults.max_turns, DEFAULT_MAX_TURNS),
         severity=_first(severity, defaults.severity, DEFAULT_SEVERITY),
-        ci_timeout_s=_ci_timeout_s(flags, around),
+        ci_timeout_s=_ci_timeout_s(flags, around, defaults),
         plan_file=plan_file,
         plans=tuple(around.plans),
         target=flags.target,
@@ -223,9 +224,7 @@ def _refuse_combinations(flags: Flags) -> None:
             fix="Name the change request with --pr and the verified commit with --approved-head.",
         )
     if not flags.resume_ci and given:
-        raise UsageError(
-            f"{' and '.join(given)} only go with --resume-ci", fix="Add --resume-ci or leave them out."
-        )
+        raise UsageError(f"{' and '.join(given)} only go with --resume-ci", fix="Add --resume-ci or leave them out.")
     for name, value in (("--target", flags.target), ("--executor", flags.executor), ("--model", flags.model)):
         if value is not None and not value.strip():
             raise UsageError(f"{name} is empty", fix="Give a value or leave the flag out.")
@@ -241,11 +240,13 @@ def _whole(text: str | None, name: str, *, low: int, high: int | None = None) ->
     return value
 
 
-def _ci_timeout_s(flags: Flags, around: Surroundings) -> int:
+def _ci_timeout_s(flags: Flags, around: Surroundings, defaults: Defaults) -> int:
     if flags.ci_timeout is not None:
         return duration_s(flags.ci_timeout, "--ci-timeout")
     from_environment = around.environ.get("CI_CHECK_TIMEOUT", "")
-    return duration_s(from_environment, "CI_CHECK_TIMEOUT") if from_environment else DEFAULT_CI_TIMEOUT_S
+    if from_environment:
+        return duration_s(from_environment, "CI_CHECK_TIMEOUT")
+    return _first(defaults.ci_timeout_s, DEFAULT_CI_TIMEOUT_S)
 
 
 def _change_reference(reference: str | None) -> str | None:
@@ -255,9 +256,7 @@ def _change_reference(reference: str | None) -> str | None:
         return str(int(reference))
     if re.fullmatch(r"https?://[^\s\x00-\x1f]+", reference):
         return reference
-    raise UsageError(
-        f"--pr is {reference!r}", fix="Give the number of the change request (1 or more) or its full URL."
-    )
+    raise UsageError(f"--pr is {reference!r}", fix="Give the number of the change request (1 or more) or its full URL.")
 
 
 def _full_sha(sha: str | None) -> str | None:

@@ -25,9 +25,7 @@ def find_plans(work_tree: Path, folders: Sequence[str]) -> PlanSearch:
         place = work_tree / folder
         if not place.is_dir():
             continue
-        found = sorted(
-            path for path in place.glob("*.md") if path.is_file() and not path.name.startswith(".")
-        )
+        found = sorted(path for path in place.glob("*.md") if path.is_file() and not path.name.startswith("."))
         if found:
             return PlanSearch(candidates=tuple(str(path.relative_to(work_tree)) for path in found))
     return PlanSearch()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from pathlib import Path
 
 from touchline import texts
 from touchline.coach import feedback as feedback_file
-from touchline.coach.memory import load_tree, save_tree
+from touchline.coach.local import present_tree, remember_turn
+from touchline.coach.memory import load_tree
 from touchline.coach.player import FeedbackGiven, player_prompt, player_report
 from touchline.coach.run import Run
 from touchline.coach.steps import RETRIED, PlayTurn, counts_as_turn, retries_spent
@@ -20,10 +20,9 @@ from touchline.documents.base import Usage
 from touchline.documents.ledger import Attempt, Ledger, Settlement, TurnRow
 from touchline.errors import LedgerError
 from touchline.execution import Budget, ExecutedTurn, execute_turn, settle_turn
-from touchline.executor import Capability, Event, Executor, Limits, SessionStarted, TurnRequest
-from touchline.git.quoting import quote_path, unquote_path
-from touchline.git.trees import TreeState, changed_paths, snapshot
-from touchline.git.untracked import untracked
+from touchline.executor import Capability, Event, Executor, SessionStarted, TurnRequest
+from touchline.git.quoting import quote_path
+from touchline.git.trees import TreeState, changed_paths
 from touchline.ledger import queries
 from touchline.ledger.store import atomic_write
 from touchline.turn.settle import TurnSettlement
@@ -59,19 +58,6 @@ def play_turn(run: Run, step: PlayTurn) -> None:
     _keep(run, row, given, settlement, executed, talk)
 
 
-def start_tree_path(run: Run, turn: int) -> Path:
-    """Where the state of the work tree at the start of a turn is kept."""
-    return run.store.folder.private / f"tree-turn-{turn}.json"
-
-
-def present_tree(run: Run, ledger: Ledger, *, previous: TreeState | None = None) -> TreeState:
-    """The state now of tracked files, owned paths, and every new file that was not there before the run."""
-    before = {unquote_path(path) for path in ledger.run.untracked_at_start}
-    new = [path for path in untracked(run.repo) if path not in before]
-    owned = {unquote_path(path) for path in ledger.run.owned_paths}
-    return snapshot(run.repo, sorted(owned.union(new)), previous=previous)
-
-
 def _wait(run: Run, step: PlayTurn) -> bool:
     """Wait as planned; what is waited for a usage limit is booked piece by piece, so that a kill forgets little."""
     run.progress.say(f"waiting {step.wait_s} s before turn {step.turn} is tried again")
@@ -89,9 +75,7 @@ def _wait(run: Run, step: PlayTurn) -> bool:
 def _begin_turn(run: Run, turn: int) -> TurnRow:
     ledger = run.store.read()
     head = run.repo.head()
-    owned = [unquote_path(path) for path in ledger.run.owned_paths]
-    state = snapshot(run.repo, owned)
-    save_tree(start_tree_path(run, turn), state)
+    state = remember_turn(run, turn)
     feedback = None
     items = 0
     if turn > 1:
@@ -123,15 +107,15 @@ def _turn_again(run: Run, turn: int) -> TurnRow:
 def _render_feedback(run: Run, ledger: Ledger, turn: int) -> tuple[str, int]:
     """Write the feedback file from the ledger and prove that it holds every blocking item (spec page 4)."""
     path = run.store.folder.feedback(ledger.run_number, turn)
-    expected = len(queries.blocking(ledger))
     for _ in range(2):
         atomic_write(path, feedback_file.render(ledger, turn).encode("utf-8", "replace"))
         parsed = feedback_file.parse_back(path.read_text(encoding="utf-8"))
-        if parsed.total == expected:
-            return str(path.relative_to(run.store.folder.path)), expected
+        wrong = feedback_file.mismatch(ledger, parsed)
+        if not wrong:
+            return str(path.relative_to(run.store.folder.path)), parsed.total
         ledger = run.store.read()
     raise LedgerError(
-        f"the feedback file {path} holds {parsed.total} blocking items, the ledger {expected}",
+        f"the feedback file {path} does not hold what the ledger asks for: {wrong}",
         fix="This is a fault of touchline; the run was stopped before the player was called.",
     )
 
@@ -151,7 +135,7 @@ def _converse(
     run: Run, ledger: Ledger, executor: Executor, row: TurnRow, given: FeedbackGiven | None, *, again: bool
 ) -> tuple[TurnSettlement, ExecutedTurn, _Talk]:
     """Run the session until it ends with anything but a question that can still be answered."""
-    start_tree = load_tree(start_tree_path(run, row.turn))
+    start_tree = load_tree(run.memory.turn_tree(row.turn))
     resumable = Capability.RESUME in executor.capabilities
     talk = _Talk(
         session_id=row.session_id or str(uuid.uuid4()),
@@ -168,7 +152,7 @@ def _converse(
             _fresh_session(run, row, talk)
             talk.prompt = _prompt(run, ledger, row, given, continues=_continues(run, ledger, row, start_tree))
             continue
-        now = present_tree(run, ledger, previous=start_tree)
+        now = present_tree(run, ledger, row.turn, previous=start_tree)
         settlement = settle_turn(
             executor,
             executed,
@@ -184,7 +168,6 @@ def _converse(
 
 def _execute(run: Run, ledger: Ledger, executor: Executor, row: TurnRow, talk: _Talk) -> ExecutedTurn:
     options = ledger.run.options
-    limits = run.limits(options.executor)
     scratch = run.store.folder.private / "executor"
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     feedback = run.store.folder.path / row.feedback_file if row.feedback_file else None
@@ -197,7 +180,7 @@ def _execute(run: Run, ledger: Ledger, executor: Executor, row: TurnRow, talk: _
         scratch=scratch,
         resume=talk.resume,
         readable=tuple(path for path in (run.store.folder.plan, feedback) if path is not None),
-        limits=Limits(wall_s=limits.wall_s, idle_s=limits.idle_s, grace_s=limits.grace_s),
+        limits=run.limits(options.executor),
         model=options.model,
         turn=row.turn,
     )
@@ -207,7 +190,7 @@ def _execute(run: Run, ledger: Ledger, executor: Executor, row: TurnRow, talk: _
             talk.session_id = event.session_id
             run.update_turn(row.turn, session_id=event.session_id)
         run.progress.event(event)
-        run.hooks.event(ledger.run_number, row.turn, event)
+        run.hooks.event(row.turn, event)
 
     return execute_turn(
         executor,
@@ -265,13 +248,13 @@ def _prompt(run: Run, ledger: Ledger, row: TurnRow, given: FeedbackGiven | None,
         plan_path=str(plan),
         plan=plan.read_text(encoding="utf-8", errors="replace"),
         feedback=given,
-        discipline=run.hooks.prompt_discipline("player"),
+        discipline="\n\n".join(run.hooks.prompt_discipline("player")),
         continues=continues,
     )
 
 
 def _continues(run: Run, ledger: Ledger, row: TurnRow, start_tree: TreeState) -> str:
-    changed = changed_paths(start_tree, present_tree(run, ledger, previous=start_tree))
+    changed = changed_paths(start_tree, present_tree(run, ledger, row.turn, previous=start_tree))
     shown = ", ".join(quote_path(path) for path in changed[:50])
     more = f" and {len(changed) - 50} more" if len(changed) > 50 else ""
     told = f" (changed so far: {shown}{more})" if changed else " (nothing is changed so far)"
@@ -319,6 +302,7 @@ def _keep(
         build=report.build,
         tests=report.tests,
         app=report.app,
+        claimed_paths=list(report.changed),
         concerns=[*report.concerns, *(f"denied by the permission policy: {asked.text}" for asked in executed.denials)],
         receipts=receipts,
         feedback_items_addressed=addressed,
@@ -328,9 +312,7 @@ def _keep(
     _tell(run, settlement, given, addressed, len(receipts))
 
 
-def _tell(
-    run: Run, settlement: TurnSettlement, given: FeedbackGiven | None, addressed: int, receipts: int
-) -> None:
+def _tell(run: Run, settlement: TurnSettlement, given: FeedbackGiven | None, addressed: int, receipts: int) -> None:
     how = settlement.kind if settlement.ok else f"{settlement.kind}: {settlement.fail_reason or settlement.question}"
     run.progress.say(f"player: {how}" + (f" - {settlement.summary}" if settlement.summary else ""))
     if given is None:

@@ -68,9 +68,7 @@ def player_report(report: Mapping[str, object] | None) -> PlayerReport:
     if report is None:
         return PlayerReport()
     changed = report.get("changed")
-    paths = (
-        [item.get("path") for item in changed if isinstance(item, dict)] if isinstance(changed, list) else []
-    )
+    paths = [item.get("path") for item in changed if isinstance(item, dict)] if isinstance(changed, list) else []
     return PlayerReport(
         build=_text(report.get("build")),
         tests=_text(report.get("tests")),

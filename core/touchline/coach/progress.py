@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol, TextIO
 
@@ -65,6 +65,10 @@ class Progress(Protocol):
     def event(self, event: Event) -> None:
         """An executor told something."""
 
+    def paused(self) -> AbstractContextManager[None]:
+        """While a person is asked, nothing else moves on the terminal."""
+        ...
+
 
 def describe(event: Event) -> str:
     """A short, printable line for one event, or "" for what a person need not see."""
@@ -115,13 +119,20 @@ class PlainProgress:
         if text := describe(event):
             self.say(f"  {text}")
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Lines need no pause."""
+        return nullcontext()
+
 
 class LiveProgress:
     """One live line at the bottom of a terminal; lines that stay scroll above it."""
 
-    def __init__(self, print_above: Callable[[str], None], view: View) -> None:
+    def __init__(
+        self, print_above: Callable[[str], None], view: View, pause: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         self._print_above = print_above
         self._view = view
+        self._pause = pause
 
     def say(self, text: str) -> None:
         """Print the text, made printable, above the live line."""
@@ -142,6 +153,10 @@ class LiveProgress:
         if text := describe(event):
             self._view.last_event = text
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Take the live line off the terminal meanwhile."""
+        return self._pause()
+
 
 @contextmanager
 def progress_on(stream: TextIO) -> Iterator[Progress]:
@@ -160,8 +175,18 @@ def progress_on(stream: TextIO) -> Iterator[Progress]:
             return Text(view.line(time.monotonic()), overflow="ellipsis", no_wrap=True)
 
     console = Console(file=stream, highlight=False, markup=False, no_color="NO_COLOR" in os.environ or None)
-    with Live(_Line(), console=console, refresh_per_second=4, transient=True):
-        yield LiveProgress(lambda text: console.print(text, soft_wrap=True), view)
+    live = Live(_Line(), console=console, refresh_per_second=4, transient=True)
+
+    @contextmanager
+    def pause() -> Iterator[None]:
+        live.stop()
+        try:
+            yield
+        finally:
+            live.start()
+
+    with live:
+        yield LiveProgress(lambda text: console.print(text, soft_wrap=True), view, pause)
 
 
 def _count(view: View, event: Event) -> None:

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TextIO
 
+from touchline.coach.checks import Checks
+from touchline.coach.memory import Memory
 from touchline.coach.progress import Progress
 from touchline.documents.ledger import Ledger, TurnRow
-from touchline.documents.settings import Settings
+from touchline.documents.settings import ExecutorConfig, Settings
 from touchline.execution.host import Permit
-from touchline.executor import Executor
+from touchline.executor import Executor, Limits
 from touchline.git.repository import Repository
 from touchline.ledger import queries
 from touchline.ledger.store import LedgerStore, timestamp
-from touchline.plugins.hooks import HookRelay
+from touchline.plugins.hooks import Hooks
 from touchline.process.cancel import Cancellation
 from touchline.turn.record import TurnRecord
 from touchline.turn.settle import Role
@@ -40,16 +42,27 @@ class Run:
     cancel: Cancellation
     permit: Callable[[Role], Permit]
     ask: AskPerson
-    hooks: HookRelay
+    checks: Checks
+    hooks: Hooks
     clock: Callable[[], datetime]
     result: TextIO
     """Where the terminal block goes, alone."""
     as_json: bool = False
     secrets: tuple[str, ...] = ()
 
+    @property
+    def memory(self) -> Memory:
+        """What the run keeps until it ends."""
+        return Memory(self.store.folder.private)
+
     def now(self) -> str:
         """ISO 8601 UTC, whole seconds."""
         return timestamp(self.clock())
+
+    def limits(self, name: str) -> Limits:
+        """The bounds of one turn of the executor configured as `name`."""
+        bounds = self.settings.executors.get(name, ExecutorConfig()).limits
+        return Limits(wall_s=bounds.wall_s, idle_s=bounds.idle_s, grace_s=bounds.grace_s)
 
     def player(self, ledger: Ledger) -> Executor:
         """The executor that plays in this run."""

@@ -69,9 +69,7 @@ def block_of(ledger: Ledger, status: Status, *, current_head: str) -> Block:
     """
     run = ledger.run
     local = run.mode == "no-pr"
-    branch = (
-        "none" if local or not run.source_branch else f"{run.source_branch} -> {run.target_branch or 'none'}"
-    )
+    branch = "none" if local or not run.source_branch else f"{run.source_branch} -> {run.target_branch or 'none'}"
     verified = queries.last_verified_head(ledger)
     return Block(
         status=status,

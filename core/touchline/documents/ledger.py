@@ -108,6 +108,8 @@ class TurnRow(Document):
     tests: str | None = None
     app: str | None = None
     concerns: list[str] = []
+    claimed_paths: list[str] = []
+    """What the player said it changed; kept beside `changed_paths`, which git shows."""
     feedback_file: str | None = None
     feedback_finding_ids: list[str] = []
     """The findings that stood in the feedback file, so that the coverage rules are a query (spec page 4)."""

@@ -1,0 +1,37 @@
+"""What is said at the start of a run: plan, place, budget, and who will check it (spec page 5)."""
+
+from __future__ import annotations
+
+from touchline.coach.run import Run
+from touchline.coach.start import Place
+from touchline.config.load import Loaded
+from touchline.documents.ledger import Ledger
+from touchline.ledger import queries
+from touchline.turn.shown import printable
+
+SUMMARY_MAX = 120
+
+
+def announcement(run: Run, ledger: Ledger, place: Place, loaded: Loaded, *, checks: list[str]) -> list[str]:
+    """The lines, for stderr. `checks` says which tests, judges and exerciser will be used."""
+    plan = place.folder.plan.read_text(encoding="utf-8", errors="replace")
+    turn = queries.current_turn(ledger)
+    begun = "continuing" if turn is not None else "starting"
+    branch = ledger.run.source_branch or f"detached at {ledger.run.start_head[:12]}"
+    model = f" (model {ledger.run.options.model})" if ledger.run.options.model else ""
+    return [
+        f"{begun} run {ledger.run_number}: {plan_summary(plan)}",
+        f"plan:      {ledger.plan_file}",
+        f"branch:    {branch}; local run, nothing is published, CI is nobody's",
+        f"budget:    {ledger.max_turns} turns, severity {ledger.severity_threshold} and above blocks",
+        f"player:    {ledger.run.options.executor}{model}",
+        *checks,
+        f"ledger:    {place.folder.ledger}",
+    ]
+
+
+def plan_summary(plan: str) -> str:
+    """The plan's first heading, or its first line that says something."""
+    lines = [line.strip() for line in plan.splitlines() if line.strip()]
+    heading = next((line.lstrip("#").strip() for line in lines if line.startswith("#")), "")
+    return printable(heading or (lines[0] if lines else "an empty plan"), SUMMARY_MAX)

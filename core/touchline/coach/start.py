@@ -1,0 +1,154 @@
+"""Phase 0 of a local run: repository, folder, lock, configuration, ledger (spec pages 3 and 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from touchline import state
+from touchline.coach import local
+from touchline.coach.memory import Memory
+from touchline.coach.opening import Start, first_ledger, next_run, opening
+from touchline.coach.options import Effective
+from touchline.coach.plan import digest
+from touchline.config import places
+from touchline.config.load import Loaded, load_settings
+from touchline.documents.ledger import Ledger, RunState
+from touchline.documents.settings import Settings
+from touchline.errors import UsageError
+from touchline.git.index import read_status
+from touchline.git.quoting import quote_path
+from touchline.git.remotes import remote_url
+from touchline.git.repository import Repository
+from touchline.ledger import queries
+from touchline.ledger.pruning import prune
+from touchline.ledger.store import LedgerStore, atomic_write, new_run_number, timestamp, utc_now
+from touchline.process.environment import inside_run
+from touchline.process.sweep import sweep
+from touchline.state import RunFolder
+
+TRUSTED_FILES = ("touchline.yaml", "VERIFICATION.md")
+"""Files of the repository that steer touchline; a run works with the copies from its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a local run of this work tree lives."""
+
+    repo: Repository
+    project: str
+    change_key: str
+    folder: RunFolder
+
+
+def find_place(path: Path, environ: Mapping[str, str]) -> Place:
+    """The place of the local run for the work tree that holds `path`; creates nothing.
+
+    Raises NotARepositoryError, UsageError inside another run, ConfigError for an unusable state folder.
+    """
+    if run := inside_run(environ):
+        raise UsageError(
+            f"this process belongs to run {run}: touchline does not run inside a run",
+            fix="Start it from a shell of your own.",
+        )
+    repo = Repository.open(path)
+    head = repo.head()
+    root = state.state_root(environ)
+    state.require_outside(root, repo.work_tree)
+    project = state.project_key(remote_url(repo), repo.common_dir)
+    branch = None if head.detached else head.branch
+    key = state.change_key(branch, local=True, detached_sha=head.commit or None)
+    return Place(repo, project, key, state.run_folder(root, project, key))
+
+
+def read_settings(
+    place: Place, *, config_file: Path | None, environ: Mapping[str, str], unfinished: Ledger | None
+) -> Loaded:
+    """The configuration in effect; an unfinished run keeps the repository's file from its own start."""
+    kept = place.folder.path / "trusted" / "touchline.yaml"
+    file = kept if unfinished is not None else place.repo.work_tree / places.REPOSITORY_FILE
+    return load_settings(user_file=places.user_file(environ), repo_file=file, config_file=config_file, environ=environ)
+
+
+def open_ledger(
+    place: Place,
+    store: LedgerStore,
+    effective: Effective,
+    *,
+    settings: Loaded,
+    executor: str,
+    plan: bytes,
+    new: bool,
+) -> Ledger:
+    """Create, continue or renew the ledger; call it while holding the run's lock.
+
+    Leftovers of an earlier process (programs, intent-to-add entries) are cleared first.
+    """
+    found = store.read() if store.exists() else None
+    if found is not None:
+        sweep(found.run_number)
+        local.clear_intents(place.repo, found)
+    prune(state.state_root(os.environ), now=utc_now())
+    what = opening(found, new=new)
+    if found is not None and what in ("continue", "report"):
+        if found.run.last_exit is not None:
+            found = store.write(found.model_copy(update={"run": found.run.model_copy(update={"last_exit": None})}))
+        return found
+    taken = queries.taken_run_numbers(found) if found is not None else set()
+    now = utc_now()
+    start = Start(
+        project=place.project,
+        change_key=place.change_key,
+        run_number=new_run_number(now, taken),
+        now=timestamp(now),
+        plan_file=effective.plan_file or "",
+        run=_run_state(place, effective, settings=settings, executor=executor, plan=plan),
+    )
+    atomic_write(place.folder.plan, plan)
+    _keep_trusted(place)
+    return store.create(first_ledger(start)) if found is None else store.write(next_run(found, start))
+
+
+def _run_state(place: Place, effective: Effective, *, settings: Loaded, executor: str, plan: bytes) -> RunState:
+    head = place.repo.head()
+    status = read_status(place.repo)
+    tree = local.remember_start(place.repo, Memory(place.folder.private))
+    options = effective.run_options(executor)
+    budgets = settings.settings.run.budgets
+    options = options.model_copy(
+        update={
+            "turn_max_tokens": budgets.turn.max_tokens,
+            "turn_max_cost": budgets.turn.max_cost,
+            "run_max_tokens": budgets.run.max_tokens,
+            "run_max_cost": budgets.run.max_cost,
+        }
+    )
+    return RunState(
+        options=options,
+        mode="no-pr",
+        repo=str(place.repo.work_tree),
+        source_branch=None if head.detached else head.branch,
+        start_head=head.commit,
+        start_tree=tree.digest,
+        untracked_at_start=[quote_path(path) for path in status.untracked],
+        staged_at_start=[quote_path(path) for path in status.staged],
+        plan_digest=digest(plan),
+        configuration={"digest": _settings_digest(settings.settings), "repositoryFile": settings.repository_digest},
+    )
+
+
+def _keep_trusted(place: Place) -> None:
+    for name in TRUSTED_FILES:
+        kept = place.folder.path / "trusted" / name
+        content = places.read_optional(place.repo.work_tree / name)
+        if content is not None:
+            atomic_write(kept, content)
+        else:
+            kept.unlink(missing_ok=True)
+
+
+def _settings_digest(settings: Settings) -> str:
+    return f"sha256:{hashlib.sha256(settings.model_dump_json().encode()).hexdigest()}"
