@@ -192,7 +192,7 @@ class Child:
             self._ending = ending
         self._late = self._pipes.outputs_open
         self._order(STOP)
-        self._end_by = time.monotonic() + self._limits.stop_s + KILL_PATIENCE_S + 2.0
+        self._end_by = time.monotonic() + self._limits.stop_s + KILL_PATIENCE_S + 1.0
 
     def _order(self, word: bytes) -> None:
         with contextlib.suppress(OSError):  # a supervisor that is gone shows as the end of its socket

@@ -31,7 +31,7 @@ else:
 
 STOP = b"s"
 KILL = b"k"
-KILL_PATIENCE_S = 5.0
+KILL_PATIENCE_S = 3.0
 """How long killed processes are waited for; one that hangs in the kernel is reported as left."""
 
 _PR_SET_CHILD_SUBREAPER = 36
