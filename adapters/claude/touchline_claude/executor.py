@@ -110,7 +110,7 @@ class ClaudeExecutor:
     def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
         """One process: the prompt goes in, events come out, permissions are answered in between."""
         environment = {**ENVIRONMENT, **self._own_retries(), **self._settings.env}
-        stream = ClaudeStream(session_id=request.session_id)
+        stream = ClaudeStream(session_id=request.session_id, resumed=request.resume)
         with host.start(self._argv(request), stdin=None, env=environment) as child:
             _send(child, _user_message(request.prompt))
             for line in child.lines():

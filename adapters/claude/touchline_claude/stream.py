@@ -69,8 +69,9 @@ Item = Event | PermissionRequest | UnsupportedRequest
 class ClaudeStream:
     """The state of one turn's stream; `feed` each line, then read `result`."""
 
-    def __init__(self, *, session_id: str) -> None:
+    def __init__(self, *, session_id: str, resumed: bool = False) -> None:
         self._session_id = session_id
+        self._resumed = resumed
         self._started = False
         self._streamed: set[str] = set()
         self._message = ""
@@ -190,31 +191,38 @@ class ClaudeStream:
         self.result = ended(event, limit=self._limit, session_id=self._session_id)
         if not self._started and session_id and self.result.failure is None:
             yield SessionStarted(session_id)
-        total, done = _total(event), self._reported
-        cost = number(event, "total_cost_usd") if "total_cost_usd" in event else None
+        total, done = _total(event, resumed=self._resumed), self._reported
         rest = UsageReported(
             max(0, total.input - done.input),
             max(0, total.output - done.output),
             max(0, total.cached - done.cached),
-            cost,
+            total.cost,
         )
         if rest != UsageReported(0, 0):
             yield rest
 
 
-def _total(event: Mapping[str, Any]) -> UsageReported:
-    """Tokens of this process, which runs one turn: by model where that is given (it counts subagents too)."""
+def _total(event: Mapping[str, Any], *, resumed: bool) -> UsageReported:
+    """Tokens and cost of this turn alone.
+
+    By model where the CLI tells it since its last result (that counts subagents too). Older versions: `usage` is the
+    turn's own; `total_cost_usd` is not once a session is resumed (measured: it goes on from the turns before).
+    """
     usage = mapping(event.get("usage"))
     sent, cached = _input_tokens(usage)
     output = whole(usage, "output_tokens")
-    models = [mapping(value) for value in mapping(event.get("modelUsage")).values()]
-    if models:
-        hits = sum(whole(model, "cacheReadInputTokens") for model in models)
-        made = sum(whole(model, "cacheCreationInputTokens") for model in models)
-        sent = max(sent, sum(whole(model, "inputTokens") for model in models) + hits + made)
-        cached = max(cached, hits)
-        output = max(output, sum(whole(model, "outputTokens") for model in models))
-    return UsageReported(sent, output, cached)
+    models = [mapping(value) for value in mapping(event.get("model_usage_since_last_result")).values()]
+    if not models:
+        told = "total_cost_usd" in event and not resumed
+        return UsageReported(sent, output, cached, number(event, "total_cost_usd") if told else None)
+    hits = sum(whole(model, "cacheReadInputTokens") for model in models)
+    made = sum(whole(model, "cacheCreationInputTokens") for model in models)
+    return UsageReported(
+        max(sent, sum(whole(model, "inputTokens") for model in models) + hits + made),
+        max(output, sum(whole(model, "outputTokens") for model in models)),
+        max(cached, hits),
+        sum(number(model, "costUSD") for model in models),
+    )
 
 
 def _input_tokens(usage: Mapping[str, Any]) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """Reading and checking a script of the scripted executor (spec page 2, "scripted"; docs: its README).
 
-A script is YAML: for each part (`executor`, `player`, `judge`, `exerciser`, or `any`) a list of turns, the last one
+A script is YAML (or JSON, which large ones should be): for each part (`executor`, `player`, `judge`, `exerciser`, or `any`) a list of turns, the last one
 repeated for ever. A turn is a list of steps, or `{steps: [...], resumed: [[...], ...]}`: what happens when the same
 session is continued (without it: the same steps again). A step is a mapping with one key, its name.
 """
@@ -8,6 +8,7 @@ session is continued (without it: the same steps again). A step is a mapping wit
 from __future__ import annotations
 
 import difflib
+import json
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,11 +94,11 @@ def load(name_or_path: str) -> Script:
 
 
 def parse(content: str, *, name: str) -> Script:
-    """Check a script's text."""
+    """Check a script's text: JSON by its name, otherwise YAML."""
     try:
-        document = YAML(typ="safe", pure=True).load(content)
-    except YAMLError as error:
-        raise ConfigError(f"the script {name} is no YAML: {error}", fix="mend the file") from error
+        document = json.loads(content) if name.endswith(".json") else YAML(typ="safe", pure=True).load(content)
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"the script {name} cannot be parsed: {error}", fix="mend the file") from error
     check = _Check(name)
     root = check.mapping(document, "the script", {"version"}, {"model", *PARTS})
     if root["version"] != 1:

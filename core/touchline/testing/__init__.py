@@ -1,1 +1,34 @@
-"""Kits for plugin authors and tests: executor contract, scripted model (needs the extra `testing`)."""
+"""Test kits for plugin authors: `ExecutorContract`, `ScriptedModel`, git fixtures (spec pages 2 and 8).
+
+Importing this package alone imports no pytest: `touchline rehearse` uses the scripted model without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from touchline.testing.clis import find_cli
+    from touchline.testing.executors import SUITE_VERSION, ExecutorContract
+    from touchline.testing.model import ScriptedModel
+
+__all__ = ["SUITE_VERSION", "ExecutorContract", "ScriptedModel", "find_cli"]
+
+_HOMES = {
+    "ExecutorContract": "touchline.testing.executors",
+    "SUITE_VERSION": "touchline.testing.executors",
+    "ScriptedModel": "touchline.testing.model",
+    "find_cli": "touchline.testing.clis",
+}
+
+if "pytest" in sys.modules:
+    sys.modules["pytest"].register_assert_rewrite("touchline.testing.contract", "touchline.testing.executors")
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from touchline.documents.base import Usage
 from touchline.testing.steps import Answer, HttpError, Say, Shell
 
 INPUT_TOKENS = 100
@@ -88,6 +89,12 @@ class AnthropicMessages:
     def tool_results(self, body: Payload) -> list[str]:
         """What the model was told about its tool calls, oldest first."""
         return [_text(block.get("content")) for block in _user_blocks(body) if block.get("type") == "tool_result"]
+
+    def usage(self, calls: int) -> Usage:
+        """What `calls` answers count for: input includes what came from the cache."""
+        return Usage(
+            input=calls * (INPUT_TOKENS + CACHED_TOKENS), output=calls * OUTPUT_TOKENS, cached=calls * CACHED_TOKENS
+        )
 
     def _start(self, call: str, body: Payload) -> tuple[str, Payload]:
         usage = {

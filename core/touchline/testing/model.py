@@ -21,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar
 
+from touchline.documents.base import Usage
 from touchline.testing.anthropic import AnthropicMessages
 from touchline.testing.steps import Cut, Fault, HttpError, Malformed, Refused, Say, Silent, Step
 
@@ -89,6 +90,10 @@ class ScriptedModel:
         """What the model was told about its tool calls, as the latest call of the agent holds it."""
         body = self._last_main_body()
         return self._dialect.tool_results(body) if body is not None else []
+
+    def usage(self, calls: int) -> Usage:
+        """What `calls` answers count for."""
+        return self._dialect.usage(calls)
 
     def main_calls(self) -> int:
         """How many calls the agent made, retries included."""
