@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal
 
@@ -36,7 +36,8 @@ from touchline.turn.text import is_truncated
 MAX_COMMANDS = 500
 """Simple commands in one line; more are not judged one by one but asked."""
 
-MAX_BASES = 8
+MAX_BASES = 64
+"""Folders that a relative path may start from; more count as unknown."""
 
 _READING_TOOLS = names(
     "read grep glob ls list todowrite todoread notebookread bashoutput killbash killshell taskoutput toolsearch"
@@ -56,11 +57,15 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision, the reason in words that the model may read, and the rule that decided ("" or its text)."""
+    """The decision, the reason in words that the model may read, and the rule that decided ("" or its text).
+
+    `folders` are those that a shell may stand in after an allowed line; a CLI may keep one shell for all calls.
+    """
 
     kind: Literal["allow", "deny", "ask"]
     reason: str = ""
     rule: str = ""
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +119,12 @@ class _Part:
 _FINE = _Part(Level.ALLOW)
 
 
-def decide(policy: Policy, request: PermissionAsked, *, cwd: str, resolve: Resolve) -> Verdict:
-    """The verdict on `request`, made by a tool call that starts in `cwd`. Never raises, whatever the text."""
+def decide(policy: Policy, request: PermissionAsked, *, cwd: str | tuple[str, ...], resolve: Resolve) -> Verdict:
+    """The verdict on `request`, made by a tool call that starts in `cwd` (or in one of several folders, or
+    nobody knows where: an empty tuple).
+
+    Never raises, whatever the text. `resolve` gives the real path of an absolute one.
+    """
     texts = (request.command, request.text, *request.paths)
     if any(is_truncated(text) for text in texts):
         return _verdict([_Part(Level.ASK_FIRMLY, "the request was cut, so a part of it is not visible")])
@@ -125,12 +134,13 @@ def decide(policy: Policy, request: PermissionAsked, *, cwd: str, resolve: Resol
         (f"{work_tree}/.git", *(resolve(one) for one in policy.git_dirs)),
         tuple(resolve(one) for one in policy.writable),
         resolve,
-        (cwd,),
+        (cwd,) if isinstance(cwd, str) else cwd or None,
     )
     judging = _Judging(policy, place)
     match request.tool:
         case "bash":
-            return _verdict(judging.line(request.command))
+            verdict = _verdict(judging.line(request.command))
+            return replace(verdict, folders=judging.place.bases or ())
         case "edit" | "write":
             if not request.paths:
                 return _verdict([_Part(Level.ASK_FIRMLY, "the call names no file")])
@@ -160,6 +170,7 @@ class _Judging:
     def line(self, line: str) -> list[_Part]:
         read = parse(line)
         if not isinstance(read, Parsed):
+            self._stand(None)
             return [_Part(Level.ASK_FIRMLY, read.reason)]
         self.functions = read.functions
         everything: list[tuple[SimpleCommand, bool]] = []
@@ -171,34 +182,45 @@ class _Judging:
                 else:
                     everything.append((one, unwrapped))
         if len(everything) > MAX_COMMANDS:
+            self._stand(None)
             return [_Part(Level.ASK_FIRMLY, f"the line runs more than {MAX_COMMANDS} commands")]
         if not everything:
             parts.append(_Part(Level.ASK_FIRMLY, "the command line is empty"))
-        moves = [command for command, _ in everything if _moves(command)]
-        if any(command.repeated for command in moves):
-            self._moved(None)
+        if any(command.repeated and _moves(command) for command, _ in everything):
+            self._stand(None)
         for command, unwrapped in everything:
             parts.append(self._command(command, unwrapped))
             parts.extend(self._redirects(command))
             if _moves(command):
-                self._moved(command)
+                parts.append(self._move(command))
         return parts
 
-    def _moved(self, command: SimpleCommand | None) -> None:
+    def _move(self, command: SimpleCommand) -> _Part:
         """Later relative paths may start from the old folders or the new one, since a `cd` may not happen."""
-        bases: tuple[str, ...] | None = None
-        if command is not None and self.place.bases is not None:
-            targets = [word for word in command.words[1:] if word.literal not in ("--", "-L", "-P", "-e")]
-            name = basename(command.program or "")
-            target = targets[0].literal if len(targets) == 1 else None
-            if name == "popd" and len(command.words) == 1:
-                return
-            if target and not target.startswith(("~", "-", "+")):
-                new = [self.place.resolve(posixpath.join(base, target)) for base in self.place.bases]
-                bases = tuple(dict.fromkeys((*self.place.bases, *new)))
-        if bases is not None and len(bases) > MAX_BASES:
-            bases = None
-        self.place = Place(self.place.work_tree, self.place.git_dirs, self.place.writable, self.place.resolve, bases)
+        targets = [word for word in command.words[1:] if word.literal not in ("--", "-L", "-P", "-e")]
+        target = targets[0].literal if len(targets) == 1 else None
+        if basename(command.program or "") == "popd" and not targets:
+            return _FINE
+        if not target or target.startswith(("~", "-", "+")):
+            self._stand(None)
+            return _Part(Level.ASK_FIRMLY, "the folder that `cd` goes to is not known before the line runs")
+        old = self.place.bases
+        if old is None:
+            old = (self.place.work_tree,) if posixpath.isabs(target) else ()
+        new = [self.place.resolve(posixpath.join(base, target)) for base in old]
+        worst = {self.place.zone_of(folder) for folder in new} - {Zone.TREE, Zone.WRITABLE}
+        if self.place.bases is not None:
+            bases = tuple(dict.fromkeys((*self.place.bases, *new)))
+            if len(bases) > MAX_BASES:
+                self._stand(None)
+                return _Part(Level.ASK_FIRMLY, "too many changes of folder to follow")
+            self._stand(bases)
+        if worst:
+            return _Part(Level.ASK, f"`cd {_short(target)}` goes to {min(worst).value}")
+        return _FINE
+
+    def _stand(self, bases: tuple[str, ...] | None) -> None:
+        self.place = replace(self.place, bases=bases)
 
     def _command(self, command: SimpleCommand, unwrapped: bool) -> _Part:
         words = command.words

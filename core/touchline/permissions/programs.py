@@ -93,7 +93,7 @@ def _by_name(name: str, arguments: Sequence[Word], unwrapped: bool) -> tuple[Eff
 
 
 def _variables(command: SimpleCommand) -> list[Effect]:
-    names = list(command.assignments)
+    assigned = list(command.assignments)
     program = command.program
     if program is not None and basename(program) in VARIABLES | {"printf"}:
         for argument in command.words[1:]:
@@ -107,10 +107,10 @@ def _variables(command: SimpleCommand) -> list[Effect]:
             if argument.literal is None and not re.match(r"\w+=", text):
                 return [doubt(f"a variable name of `{program}` is not known before the line runs")]
             name, _, value = text.partition("=")
-            names.append((name, Word(value, argument.glob, argument.splits)))
+            assigned.append((name, Word(value, argument.glob, argument.splits)))
     found = []
-    for name, value in names:
-        if DANGEROUS_NAME.fullmatch(name) and (name, value.literal) not in HARMLESS_VALUES:
+    for name, word in assigned:
+        if DANGEROUS_NAME.fullmatch(name) and (name, word.literal) not in HARMLESS_VALUES:
             kind = Kind.CONFIGURE if name.startswith("GIT_CONFIG") else Kind.DOUBT
             found.append(Effect(kind, f"the variable {name} changes what other programs do"))
     return found
