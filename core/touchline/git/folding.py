@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,7 +17,7 @@ from touchline.errors import GitError, UsageError
 from touchline.git.facts import is_ancestor
 from touchline.git.index import SavedIndex, restore_index, save_index
 from touchline.git.repository import Head, Repository
-from touchline.git.trees import snapshot
+from touchline.git.trees import SUBMODULE, changed_paths, snapshot, tracked_modes
 
 KEPT_REFS = "refs/touchline/kept/"
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -105,7 +105,7 @@ def inspect(repo: Repository, start: TurnStart) -> Folded:
     return Folded(FoldKind.FOLDED, f"{len(commits)} commit(s) of the player", commits)
 
 
-def fold(repo: Repository, start: TurnStart, *, label: str, owned: Iterable[str] = ()) -> Folded:
+def fold(repo: Repository, start: TurnStart, *, label: str, owned: Collection[str] = ()) -> Folded:
     """Takes back the player's commits since `start`, if that is safe.
 
     `label` (letters, digits, `-`, `_`) names the kept ref, e.g. run and turn. Raises GitError if git refuses,
@@ -124,8 +124,11 @@ def fold(repo: Repository, start: TurnStart, *, label: str, owned: Iterable[str]
     _move(repo, head.commit, start.head.commit)
     try:
         restore_index(repo, start.index)
-        after = snapshot(repo, [*owned, *before.entries], previous=before)
-        if after.digest != before.digest:
+        tracked = tracked_modes(repo)
+        # A submodule that only the player's commits had made one is an untracked repository again.
+        loose = {path for path, entry in before.entries.items() if entry.mode == SUBMODULE and path not in tracked}
+        after = snapshot(repo, [*owned, *(before.entries.keys() - loose)], previous=before)
+        if set(changed_paths(before, after)) - loose:
             raise GitError(
                 f"the work tree {repo.work_tree} changed while the player's commits were taken back",
                 fix=f"Stop what writes there and start again; the commits are kept as {kept}.",
@@ -134,8 +137,7 @@ def fold(repo: Repository, start: TurnStart, *, label: str, owned: Iterable[str]
         _move(repo, start.head.commit, head.commit)
         restore_index(repo, theirs)
         raise
-    tracked = snapshot(repo, previous=after).entries.keys()
-    untracked = tuple(sorted(before.entries.keys() - tracked - set(owned)))
+    untracked = tuple(sorted(before.entries.keys() - tracked.keys() - set(owned)))
     return Folded(FoldKind.FOLDED, found.reason, found.commits, kept, untracked)
 
 

@@ -59,9 +59,10 @@ def read_status(repo: Repository, *, filters: Filters = "off") -> Status:
     """
     options = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
     status = parse_status(repo.git("status", *options, filters=filters))
+    unstaged = _really_changed(repo, status.unstaged, filters) if status.unstaged else ()
     # Git would look into submodules under their own configuration; each is asked with its programs off.
     modified = [path for path in submodule_paths(repo) if _modified_inside(repo, path, filters)]
-    return dataclasses.replace(status, modified_submodules=tuple(modified))
+    return dataclasses.replace(status, unstaged=unstaged, modified_submodules=tuple(modified))
 
 
 def submodule_paths(repo: Repository) -> tuple[str, ...]:
@@ -218,6 +219,13 @@ def _write_saved(repo: Repository, saved: SavedIndex) -> None:
         # After the replacement a lock of this name is somebody else's.
         if not replaced:
             lock.unlink(missing_ok=True)
+
+
+def _really_changed(repo: Repository, paths: tuple[str, ...], filters: Filters) -> tuple[str, ...]:
+    """Those of `paths` whose content differs: `git status` names a file for its size alone (line endings)."""
+    options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+    named = set(os.fsdecode(repo.git("diff", *options, filters=filters)).split("\0"))
+    return tuple(path for path in paths if path in named)
 
 
 def _modified_inside(repo: Repository, path: str, filters: Filters) -> bool:

@@ -31,6 +31,7 @@ FIXED: tuple[tuple[str, str], ...] = (
     ("maintenance.auto", "false"),
     ("submodule.recurse", "false"),
     ("fetch.recurseSubmodules", "false"),
+    ("diff.autoRefreshIndex", "true"),
     ("diff.noprefix", "false"),
     ("diff.mnemonicPrefix", "false"),
     ("diff.orderFile", os.devnull),

@@ -26,7 +26,16 @@ from touchline.git.paths import RealFolders, check_relative
 from touchline.git.repository import Repository, as_repository, submodule_at
 from touchline.git.untracked import IgnoreRules, ignore_rules, untracked
 
-__all__ = ["IgnoreRules", "TreeEntry", "TreeState", "changed_paths", "ignore_rules", "snapshot", "untracked"]
+__all__ = [
+    "IgnoreRules",
+    "TreeEntry",
+    "TreeState",
+    "changed_paths",
+    "ignore_rules",
+    "snapshot",
+    "tracked_modes",
+    "untracked",
+]
 
 _CHUNK_BYTES = 1024 * 1024
 _FINE_TICK_NS = 100_000_000
@@ -93,11 +102,7 @@ def snapshot(
     path that is not inside the work tree, and when a file keeps changing while it is read.
     """
     repository = as_repository(repo)
-    listed = repository.git("ls-files", "-s", "-z")
-    modes: dict[str, str] = {}
-    for record in os.fsdecode(listed).split("\0")[:-1]:
-        meta, _, path = record.partition("\t")
-        modes[path] = meta[:6]
+    modes = tracked_modes(repository)
     for path in owned:
         check_relative(path)
         modes.setdefault(path.rstrip("/"), "")
@@ -105,6 +110,15 @@ def snapshot(
     for path, index_mode in modes.items():
         reader.read(path, index_mode)
     return TreeState(reader.entries, reader.seen, reader.nested)
+
+
+def tracked_modes(repo: Repository) -> dict[str, str]:
+    """Path -> git's mode, for everything in the index."""
+    modes = {}
+    for record in os.fsdecode(repo.git("ls-files", "-s", "-z")).split("\0")[:-1]:
+        meta, _, path = record.partition("\t")
+        modes[path] = meta[:6]
+    return modes
 
 
 def changed_paths(before: TreeState, after: TreeState) -> tuple[str, ...]:

@@ -99,11 +99,13 @@ def _ignored(rules: IgnoreRules, paths: Iterable[str]) -> set[str]:
             (rules.folder / path).mkdir(parents=True, exist_ok=True)
     if not asked:
         return set()
+    # A leading `./` keeps git from reading magic into a name that begins with a colon.
+    stdin = b"".join(b"./" + os.fsencode(path.rstrip("/")) + b"\0" for path in asked)
     args = ("check-ignore", "-z", "--stdin", "--no-index")
-    done = rules.as_repository.run(*args, stdin=b"".join(os.fsencode(path.rstrip("/")) + b"\0" for path in asked))
+    done = rules.as_repository.run(*args, stdin=stdin, extra_env={"GIT_LITERAL_PATHSPECS": "0"})
     require(done, args, ok=(0, 1))
     answered = set(os.fsdecode(done.stdout).split("\0")[:-1])
-    return {path for path in asked if path.rstrip("/") in answered}
+    return {path for path in asked if "./" + path.rstrip("/") in answered}
 
 
 def _user_excludes(repository: Repository) -> Path:

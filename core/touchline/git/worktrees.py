@@ -47,8 +47,8 @@ def throwaway_worktree(
 ) -> Iterator[ThrowawayWorktree]:
     """A detached worktree of `commit` (full id) at `folder`, removed at the end with everything in it.
 
-    `folder` must lie in a private folder of the run and not exist, or be what a killed process of ours left. Raises GitError if it is anything
-    else, and if git cannot check the commit out.
+    `folder` must lie in a private folder of the run and not exist, or be what a killed process of ours left.
+    Raises GitError if it is anything else, and if git cannot check the commit out.
     """
     if not is_full_hash(commit):
         raise GitError(f"{commit!r} is no full commit id", fix="Resolve the name to a commit first.")
