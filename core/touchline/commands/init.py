@@ -84,9 +84,9 @@ TEMPLATE = """\
 
 # What executors may do; deny beats ask beats allow, and the denials of all files add up.
 #permissions:
-#  deny: ["bash: terraform apply"]
-#  ask: ["bash: npm publish"]
-#  allow: ["bash: make"]
+#  deny: ["bash(terraform apply *)", "edit(.github/**)"]
+#  ask: ["bash(npm publish *)"]
+#  allow: ["bash(make *)", "webfetch(docs.python.org)"]
 
 # Hook plugins besides the installed ones: importable Python modules.
 #hooks:

@@ -31,7 +31,8 @@ def parse(text: str) -> Path:
     while at < len(text):
         matched = _STEP.match(text, at)
         starts_with_dot = text[at] == "."
-        if matched is None or starts_with_dot == (at == 0 or text[at] == "["):
+        needs_dot = matched is not None and matched["index"] is None and at > 0
+        if matched is None or starts_with_dot != needs_dot:
             raise ValueError(f"{text!r} is no key")
         if matched["index"] is not None:
             steps.append(int(matched["index"]))

@@ -20,7 +20,8 @@ from touchline.config.keys import Path
 from touchline.config.layers import Layer, Level, Origin, merge, without_nulls
 from touchline.config.problems import config_error
 from touchline.config.source import parse_document
-from touchline.documents.settings import Settings
+from touchline.documents.settings import PermissionsConfig, Settings
+from touchline.permissions.rules import parse_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +127,19 @@ def _checked(layer: Layer) -> Layer:
 
 def _validated(value: dict[str, Any], where: Callable[[Path], str]) -> Settings:
     try:
-        return Settings.model_validate(value)
+        settings = Settings.model_validate(value)
     except ValidationError as exc:
         raise config_error(exc, where) from None  # its text would repeat the values
+    _check_rules(settings.permissions, where)
+    return settings
+
+
+def _check_rules(permissions: PermissionsConfig, where: Callable[[Path], str]) -> None:
+    # The rule language belongs to touchline.permissions; here its errors only get their place.
+    for name in ("deny", "ask", "allow"):
+        for index, rule in enumerate(getattr(permissions, name)):
+            path = ("permissions", name, index)
+            parse_rule(rule, where=f"{where(path)}: {keys.render(path)}")
 
 
 def _merged_place(origins: Mapping[Path, Origin], path: Path) -> str:

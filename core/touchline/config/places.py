@@ -55,7 +55,8 @@ def _read(path: Path) -> bytes:
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else str(exc)
         raise ConfigError(f"{path}: cannot be read: {reason}", fix="Check its permissions.") from exc
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ConfigError(f"{path}: this is no regular file", fix="Name a file that holds YAML.")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ConfigError(f"{path}: this is no regular file", fix="Name a file that holds YAML.")
         return file.read(MAX_BYTES + 1)
