@@ -48,7 +48,7 @@ def traits(path: str | None = "src/a.py", **changes: str) -> Traits:
         ("//etc/a.py", "/etc/a.py"),
         ("a b/ü.py", "a b/ü.py"),
         ("", None),
-        ("  ", None),
+        (" a ", " a "),
         (".", None),
         (None, None),
     ],

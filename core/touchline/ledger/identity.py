@@ -61,9 +61,9 @@ def normalise_path(path: str | None) -> str | None:
 
     None for an empty path. A path that climbs out of the tree keeps its leading `..`: it is no path of the tree.
     """
-    if path is None or not path.strip():
+    if not path:
         return None
-    plain = posixpath.normpath(path.strip().replace("\\", "/"))
+    plain = posixpath.normpath(path.replace("\\", "/"))
     if plain.startswith("//"):
         plain = plain[1:]
     return None if plain == "." else plain
