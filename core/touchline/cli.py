@@ -23,6 +23,7 @@ EXIT_BROKEN_PIPE = 141
 COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("touchline.commands.runs:runs", "List the runs on this machine, the newest first."),
     "show": ("touchline.commands.show:show", "Show the turns, verifications and findings of a run."),
+    "gates": ("touchline.commands.gates:command", "Decide the gates for a ledger and a report; nothing is written."),
     "init": ("touchline.commands.init:init", "Write a commented touchline.yaml."),
     "config": ("touchline.commands.config:config", "Show, check and change the configuration."),
     "plugins": ("touchline.commands.plugins:plugins", "List executors, forges and hook plugins."),
