@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import pytest
 
 from touchline.executor import ExecutorSettings
@@ -29,7 +32,7 @@ def offline(model_url: str) -> dict[str, str]:
 @pytest.mark.cli("claude")
 @pytest.mark.slow
 class TestClaudeExecutor(ExecutorContract):
-    user_files = {
+    user_files: ClassVar[Mapping[str, str]] = {
         ".claude/settings.json": '{\n  "permissions": {"allow": ["Bash(ls:*)", "Bash(touch:*)"]}\n}\n',
         ".claude/CLAUDE.md": "Prefer short answers.\n",
     }

@@ -122,7 +122,10 @@ class ClaudeExecutor:
                     continue
                 for item in stream.feed(line.text):
                     if isinstance(item, PermissionRequest):
-                        _send(child, _answer(item, host.permit(item.asked)))
+                        answer = host.permit(item.asked)
+                        if not answer.allowed:
+                            stream.deny(item.asked.id)
+                        _send(child, _answer(item, answer))
                     elif isinstance(item, UnsupportedRequest):
                         _send(child, _refusal(item))
                         yield Notice(f"the CLI asked for {item.subtype or 'something'}, which is not offered")

@@ -63,6 +63,15 @@ class UnsupportedRequest:
     subtype: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message that is being streamed: its id and its input tokens so far."""
+
+    id: str = ""
+    sent: int = 0
+    cached: int = 0
+
+
 Item = Event | PermissionRequest | UnsupportedRequest
 
 
@@ -74,12 +83,16 @@ class ClaudeStream:
         self._resumed = resumed
         self._started = False
         self._streamed: set[str] = set()
-        self._message = ""
-        self._message_input = (0, 0)
+        self._open: dict[str, _Message] = {}
         self._counted: set[str] = set()
+        self._denied: set[str] = set()
         self._reported = UsageReported(0, 0)
         self._limit = RateLimit()
         self.result: TurnEnded | None = None
+
+    def deny(self, call: str) -> None:
+        """Note that this tool call was denied; older versions do not tell it in its result."""
+        self._denied.add(call)
 
     def feed(self, line: str) -> Iterator[Item]:
         """The items of one line."""
@@ -97,7 +110,7 @@ class ClaudeStream:
         elif kind == "assistant":
             yield from self._assistant(event)
         elif kind == "user":
-            yield from _tool_results(event)
+            yield from _tool_results(event, self._denied)
         elif kind == "system":
             yield from self._system(event)
         elif kind == "control_request":
@@ -130,23 +143,25 @@ class ClaudeStream:
     def _partial(self, event: Mapping[str, Any]) -> Iterator[Item]:
         inner = mapping(event.get("event"))
         kind = text(inner, "type")
+        parent = text(event, "parent_tool_use_id")
         if kind == "message_start":
-            message = mapping(inner.get("message"))
-            self._message = text(message, "id")
-            self._message_input = _input_tokens(mapping(message.get("usage")))
-        elif kind == "message_delta":
+            started = mapping(inner.get("message"))
+            self._open[parent] = _Message(text(started, "id"), *_input_tokens(mapping(started.get("usage"))))
+            return
+        message = self._open.get(parent, _Message())
+        if kind == "message_delta":
             usage = mapping(inner.get("usage"))
             sent, cached = _input_tokens(usage)
-            sent, cached = max(sent, self._message_input[0]), max(cached, self._message_input[1])
-            self._counted.add(self._message)
-            yield from self._count(UsageReported(sent, whole(usage, "output_tokens"), cached))
-        elif kind == "content_block_delta" and not event.get("parent_tool_use_id"):
+            self._counted.add(message.id)
+            step = UsageReported(max(sent, message.sent), whole(usage, "output_tokens"), max(cached, message.cached))
+            yield from self._count(step)
+        elif kind == "content_block_delta" and not parent:
             delta = mapping(inner.get("delta"))
             if text(delta, "type") == "text_delta":
-                self._streamed.add(self._message)
+                self._streamed.add(message.id)
                 yield TextDelta(text(delta, "text"))
             elif text(delta, "type") == "thinking_delta":
-                self._streamed.add(self._message)
+                self._streamed.add(message.id)
                 yield ReasoningDelta(text(delta, "thinking"))
 
     def _assistant(self, event: Mapping[str, Any]) -> Iterator[Item]:
@@ -168,7 +183,8 @@ class ClaudeStream:
                 yield ToolStarted(name, shown(name, given), text(block, "id"))
                 if name == "AskUserQuestion":
                     yield QuestionAsked(text(block, "id"), _questions(given))
-        if message_id != self._message and message_id not in self._counted and not synthetic:
+        being_streamed = any(message_id == opened.id for opened in self._open.values())
+        if not being_streamed and message_id not in self._counted and not synthetic:
             self._counted.add(message_id)
             usage = mapping(message.get("usage"))
             sent, cached = _input_tokens(usage)
@@ -231,8 +247,8 @@ def _input_tokens(usage: Mapping[str, Any]) -> tuple[int, int]:
     return whole(usage, "input_tokens") + cached + whole(usage, "cache_creation_input_tokens"), cached
 
 
-def _tool_results(event: Mapping[str, Any]) -> Iterator[Item]:
-    denied = {
+def _tool_results(event: Mapping[str, Any], known_denied: set[str]) -> Iterator[Item]:
+    denied = known_denied | {
         text(meta, "id")
         for meta in items(event.get("tool_result_meta"))
         if text(mapping(meta.get("permission_decision")), "decision") == "reject"

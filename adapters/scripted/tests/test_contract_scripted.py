@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -58,7 +60,7 @@ class ScriptDouble:
 
 
 class TestScriptedExecutor(ExecutorContract):
-    user_files = {".config/anything": "the user's own\n"}
+    user_files: ClassVar[Mapping[str, str]] = {".config/anything": "the user's own\n"}
 
     @pytest.fixture
     def model(self, tmp_path: Path, scratch: Path) -> ScriptDouble:

@@ -1,8 +1,9 @@
-"""Reading and checking a script of the scripted executor (spec page 2, "scripted"; docs: its README).
+"""Reading and checking a script of the scripted executor (spec page 2, "scripted").
 
-A script is YAML (or JSON, which large ones should be): for each part (`executor`, `player`, `judge`, `exerciser`, or `any`) a list of turns, the last one
-repeated for ever. A turn is a list of steps, or `{steps: [...], resumed: [[...], ...]}`: what happens when the same
-session is continued (without it: the same steps again). A step is a mapping with one key, its name.
+A script is YAML (or JSON, which large ones should be): for each part (`executor`, `player`, `judge`, `exerciser`, or
+`any`) a list of turns, the last one repeated for ever. A turn is a list of steps, or `{steps: [...], resumed: [[...],
+...]}`: what happens when the same session is continued (without it: the same steps again). A step is a mapping with one
+key, its name; a missing part falls back to `any`.
 """
 
 from __future__ import annotations

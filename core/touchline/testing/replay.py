@@ -1,0 +1,61 @@
+"""A recorded stream as a program, to drive an adapter without its CLI (spec page 2, "recorded streams").
+
+cli = ReplayCli(tmp_path, stream, hang_s=60)
+executor = MyExecutor(ExecutorSettings(command=cli.command))
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from pathlib import Path
+
+from touchline.testing import replay_cli
+
+
+class ReplayCli:
+    """A command that waits for its first line of input, prints `stream`, then exits with `status`.
+
+    `hang_s`: stays that long after the stream. `piece`: prints that many bytes at a time. `after_interrupt`: prints
+    nothing until it is interrupted. `wait_for_lines`: exits only when so many lines of input came. A negative status is
+    a signal that it sends itself.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        stream: bytes,
+        *,
+        status: int = 0,
+        stderr: str = "",
+        hang_s: float = 0.0,
+        piece: int = 0,
+        after_interrupt: bool = False,
+        wait_for_lines: int = 0,
+    ) -> None:
+        stem = folder / f"replay-{uuid.uuid4().hex}"
+        recorded, plan, self._log = stem.with_suffix(".bin"), stem.with_suffix(".json"), stem.with_suffix(".stdin")
+        recorded.write_bytes(stream)
+        plan.write_text(
+            json.dumps(
+                {
+                    "stream": str(recorded),
+                    "stdin_log": str(self._log),
+                    "status": status,
+                    "stderr": stderr,
+                    "hang_s": 60.0 if after_interrupt else hang_s,
+                    "piece": piece,
+                    "after_interrupt": after_interrupt,
+                    "wait_for_lines": wait_for_lines,
+                }
+            ),
+            encoding="utf-8",
+        )
+        self.command = (sys.executable, "-I", "-S", replay_cli.__file__, str(plan))
+
+    def stdin(self) -> list[str]:
+        """The lines that the driver wrote."""
+        if not self._log.exists():
+            return []
+        return self._log.read_text(encoding="utf-8").splitlines()
