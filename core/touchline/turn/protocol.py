@@ -30,6 +30,9 @@ _ASK = """\
    and do not ask in any other form:
 {"ask": "your question, with the choices you see"}
 """
+_ASK_NOBODY = """\
+1. Ask nothing: nobody can answer. What you cannot find out, say in your answer.
+"""
 _FINISH_EXECUTOR = """\
 2. When the work is done, commit it first. Never push. The last line of the turn is then one line of JSON in
    this form, with nothing after it:
@@ -78,7 +81,7 @@ NO_TRAILER = Trailer("none")
 
 def protocol_rules(role: Role) -> str:
     """The discipline of a turn for `role`, as taught to the model; the same text wherever it is taught."""
-    return _ASK + _FINISH[role] + _STAY
+    return (_ASK_NOBODY if role == "verifier" else _ASK) + _FINISH[role] + _STAY
 
 
 def render_prompt(task_id: str, plan: str, *, role: Role, discipline: str = "") -> str:

@@ -1,0 +1,56 @@
+"""The debug step: which failures were there before the change (spec page 5, "Debug step"; page 4, quarantine).
+
+Pure: compares the failures of this verification with those of one run of the same command at the base. Proof is the
+same named failure there; without a whole run at the base nothing is proved, and a command that failed as a whole
+proves nothing about a change. Touched is decided on the safe side: a path of the change that the failure's place or
+text so much as mentions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from touchline.documents.report import Diagnosis
+from touchline.gates.reading import Reported
+from touchline.git.quoting import quote_path
+from touchline.turn.text import tail
+from touchline.verify.testing import is_whole
+from touchline.verify.testrun import TestsResult
+
+EXCERPT = 2000
+_REPRODUCIBLE = ("test-failure", "environment")
+
+
+def diagnose(
+    reported: Sequence[Reported],
+    result: TestsResult | None,
+    at_base: TestsResult | None,
+    *,
+    base_commit: str,
+    changed: Sequence[str],
+    threshold: int,
+) -> list[Diagnosis]:
+    """One diagnosis for each blocking failure with a signature; `at_base` is None where nothing could be run."""
+    now = {failure.signature: failure for failure in result.failures} if result is not None else {}
+    before = {failure.signature: failure for failure in at_base.failures} if at_base is not None else {}
+    found = []
+    for one in reported:
+        signature = one.issue.signature
+        if not signature or one.issue.class_ not in _REPRODUCIBLE or one.finding.severity < threshold:
+            continue
+        failure, same = now.get(signature), before.get(signature)
+        text = "\n".join(
+            (one.issue.evidence or "", failure.message if failure else "", failure.text if failure else "")
+        )
+        absent = failure is not None and at_base is not None and is_whole(at_base)
+        found.append(
+            Diagnosis(
+                issue_id=one.issue.id,
+                pre_existing="yes" if same else "no" if absent else "unknown",
+                touched_by_diff=[quote_path(path) for path in changed if path == one.path or path in text],
+                reproduced_at=base_commit if same else "",
+                command=str(at_base.command) if at_base is not None else "",
+                output_excerpt=tail(same.text or same.message, EXCERPT) if same else "",
+            )
+        )
+    return found
