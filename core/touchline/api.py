@@ -6,6 +6,8 @@ What stands here is the plugin API of version `API_VERSION`; everything else in 
 from __future__ import annotations
 
 from touchline.documents.base import Usage
+from touchline.documents.ledger import Ledger
+from touchline.documents.report import CustomGate, Report
 from touchline.errors import ConfigError, ExecutorError, ProcessError, TouchlineError
 from touchline.executor import (
     API_VERSION,
@@ -31,6 +33,7 @@ from touchline.executor import (
     TurnRequest,
     UsageReported,
 )
+from touchline.plugins.hookspecs import BodySection, hookimpl
 from touchline.process import Child, Completed, Ending, Line
 from touchline.process import run as run_program
 from touchline.process.environment import clean_environment
@@ -38,10 +41,12 @@ from touchline.turn.settle import Failure, FailureKind, Role, TurnSettlement, qu
 
 __all__ = [
     "API_VERSION",
+    "BodySection",
     "Capability",
     "Child",
     "Completed",
     "ConfigError",
+    "CustomGate",
     "Ending",
     "Event",
     "Executor",
@@ -50,6 +55,7 @@ __all__ = [
     "ExecutorSettings",
     "Failure",
     "FailureKind",
+    "Ledger",
     "Limits",
     "Line",
     "Notice",
@@ -60,6 +66,7 @@ __all__ = [
     "QuestionAsked",
     "Readiness",
     "ReasoningDelta",
+    "Report",
     "Retrying",
     "Role",
     "SessionStarted",
@@ -73,6 +80,7 @@ __all__ = [
     "Usage",
     "UsageReported",
     "clean_environment",
+    "hookimpl",
     "question_or_silent",
     "run_program",
 ]

@@ -44,6 +44,7 @@ class Hooks:
     say: Callable[[str], None] = lambda line: None
     trace: bool = False
     _failed: set[tuple[str, str]] = field(default_factory=set)
+    _callers: dict[str, list[tuple[str, pluggy.HookCaller]]] = field(default_factory=dict)
 
     def run_started(self, ledger: Ledger, folder: Path) -> None:
         """Tell that work on a run begins."""
@@ -125,23 +126,31 @@ class Hooks:
 
         pluggy stops at the first exception, so each plugin is called through a caller that knows only that one.
         """
-        if self.manager is None:
-            return
-        implementations = getattr(self.manager.hook, hook).get_hookimpls()
-        for one in reversed(implementations):
-            others = [plugin for plugin in self.manager.get_plugins() if plugin is not one.plugin]
+        for name, caller in self._callers_of(hook):
             begun = time.perf_counter()
             answer: Any
             try:
-                answers = self.manager.subset_hook_caller(hook, others)(**arguments)
+                answers = caller(**arguments)
                 answer = answers[0] if answers else None
             except (Exception, SystemExit) as exc:  # noqa: BLE001  plugin isolation: a foreign fault ends no run
                 answer = exc
             if self.trace:
                 took_ms = (time.perf_counter() - begun) * 1000
                 outcome = f" raised {type(answer).__name__}" if isinstance(answer, BaseException) else ""
-                self.say(f"hook {hook} -> {one.plugin_name}{outcome} ({took_ms:.1f} ms)")
-            yield one.plugin_name, answer
+                self.say(f"hook {hook} -> {name}{outcome} ({took_ms:.1f} ms)")
+            yield name, answer
+
+    def _callers_of(self, hook: str) -> list[tuple[str, pluggy.HookCaller]]:
+        """(plugin, caller of that plugin alone), in pluggy's order; built once, plugins do not change."""
+        if self.manager is None:
+            return []
+        if hook not in self._callers:
+            manager = self.manager
+            self._callers[hook] = [
+                (one.plugin_name, manager.subset_hook_caller(hook, manager.get_plugins() - {one.plugin}))
+                for one in reversed(getattr(manager.hook, hook).get_hookimpls())
+            ]
+        return self._callers[hook]
 
     def _report(self, name: str, hook: str, what: str) -> None:
         if (name, hook) not in self._failed:  # an event hook would fail many times a second
