@@ -21,6 +21,9 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("touchline.commands.run:run", "Work on a plan until the verdict."),
+    "demo": ("touchline.commands.demo:demo", "Run the whole loop on a small example, without key or network."),
+    "reply": ("touchline.commands.reply:command", "Answer a waiting permission request or question of a run."),
     "runs": ("touchline.commands.runs:runs", "List the runs on this machine, the newest first."),
     "show": ("touchline.commands.show:show", "Show the turns, verifications and findings of a run."),
     "gates": ("touchline.commands.gates:command", "Decide the gates for a ledger and a report; nothing is written."),

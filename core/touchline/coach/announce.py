@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from touchline.coach.run import Run
 from touchline.coach.start import Place
-from touchline.config.load import Loaded
 from touchline.documents.ledger import Ledger
 from touchline.ledger import queries
 from touchline.turn.shown import printable
@@ -12,7 +10,7 @@ from touchline.turn.shown import printable
 SUMMARY_MAX = 120
 
 
-def announcement(run: Run, ledger: Ledger, place: Place, loaded: Loaded, *, checks: list[str]) -> list[str]:
+def announcement(ledger: Ledger, place: Place, *, checks: list[str]) -> list[str]:
     """The lines, for stderr. `checks` says which tests, judges and exerciser will be used."""
     plan = place.folder.plan.read_text(encoding="utf-8", errors="replace")
     turn = queries.current_turn(ledger)

@@ -49,6 +49,7 @@ def verify_turn(run: Run, step: Verify) -> None:
         full_audit=step.full_audit,
     )
     ledger = run.store.write(ledger.model_copy(update={"verification_runs": [*ledger.verification_runs, row]}))
+    run.gates.verifier.new_turn()
     run.progress.phase("verify", turn=step.turn, max_turns=ledger.max_turns)
     request = VerifyRequest(
         repo=run.repo,
@@ -74,6 +75,7 @@ def verify_turn(run: Run, step: Verify) -> None:
         workspace=run.settings.verify.workspace,
         setup=run.settings.verify.setup or (),
         timeout_s=run.settings.verify.timeout_s,
+        cache_folder=run.store.folder.path / "cache",
     )
     verify(request, _services(run, ledger))
     context = Context(
@@ -128,7 +130,7 @@ def _services(run: Run, ledger: Ledger) -> VerifyServices:
     return VerifyServices(
         judges=run.checks.judges,
         exerciser=run.checks.exerciser,
-        permit=run.permit("verifier"),
+        permit=run.gates.permit_verifier,
         cancel=run.cancel,
         run_id=ledger.run_number,
         secrets=run.secrets,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from touchline.coach.executors import build_executor
 from touchline.documents.ledger import RunOptions
 from touchline.documents.settings import ReviewerConfig, Settings
 from touchline.errors import ExecutorError, PluginLoadError
 from touchline.executor import Executor
-from touchline.verify.detect import detect_tests
+from touchline.verify.detect import detect_in
 from touchline.verify.request import TestPlan, Verifier
 
 CODEX_REVIEWER = "codex-reviewer"
@@ -44,14 +45,37 @@ class Checks:
 
 
 def find_checks(
-    settings: Settings, options: RunOptions, player: Executor, *, work_tree: Path, environ: Mapping[str, str]
+    settings: Settings, options: RunOptions, player: Executor, *, tests: TestPlan | None, environ: Mapping[str, str]
 ) -> Checks:
     """The checks in effect: what is configured, and for the rest what works on a stranger's repository."""
     return Checks(
         judges=_judges(settings, options, player, environ),
         exerciser=_exerciser(settings, player, environ),
-        tests=_tests(settings, work_tree),
+        tests=tests,
     )
+
+
+def tests_at_start(settings: Settings, work_tree: Path, environ: Mapping[str, str]) -> TestPlan | None:
+    """The test command of a new run: the configured one, else what the project's files tell before any turn."""
+    config = settings.tests
+    if not config.enabled:
+        return None
+    if config.command is not None:
+        return TestPlan(config.command, config.timeout_s, "configured", config.baseline)
+    found = detect_in(work_tree, path=environ.get("PATH"))
+    return TestPlan(found.argv, config.timeout_s, found.why, config.baseline) if found is not None else None
+
+
+def keep_tests(tests: TestPlan | None) -> dict[str, Any] | None:
+    """The test command as the ledger keeps it for the whole run."""
+    return asdict(tests) | {"command": list(tests.command)} if tests is not None else None
+
+
+def kept_tests(kept: Any) -> TestPlan | None:
+    """The test command that the ledger kept; None for a run that has none."""
+    if not isinstance(kept, dict):
+        return None
+    return TestPlan(tuple(kept["command"]), float(kept["timeout_s"]), str(kept["origin"]), bool(kept["baseline"]))
 
 
 def _judges(
@@ -119,16 +143,6 @@ def _exerciser(settings: Settings, player: Executor, environ: Mapping[str, str])
             EXERCISER, config.executor, settings, environ, model=config.model, timeout_s=config.timeout_s
         )
     return Verifier(name=EXERCISER, executor=player, model=config.model, timeout_s=config.timeout_s)
-
-
-def _tests(settings: Settings, work_tree: Path) -> TestPlan | None:
-    config = settings.tests
-    if not config.enabled:
-        return None
-    if config.command is not None:
-        return TestPlan(config.command, config.timeout_s, "configured", config.baseline)
-    found = detect_tests(work_tree)
-    return TestPlan(found.command, config.timeout_s, found.reason, config.baseline) if found is not None else None
 
 
 def _driver(executor: Executor | None) -> str:

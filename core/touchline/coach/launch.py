@@ -7,7 +7,8 @@ written to the result stream.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -15,6 +16,7 @@ from typing import Protocol, TextIO
 from touchline import texts
 from touchline.coach import finish
 from touchline.coach.announce import announcement
+from touchline.coach.checks import find_checks, kept_tests
 from touchline.coach.executors import pick_player, secret_values
 from touchline.coach.loop import drive
 from touchline.coach.opening import opening, refuse_changed_options
@@ -22,7 +24,7 @@ from touchline.coach.options import Defaults, Effective, Flags, Surroundings, re
 from touchline.coach.plan import DEFAULT_PLAN_FOLDER, digest, find_plans, read_plan
 from touchline.coach.progress import Progress, progress_on
 from touchline.coach.run import Run
-from touchline.coach.services import permits, run_executors
+from touchline.coach.services import Console, permission_gates, run_executors
 from touchline.coach.start import Place, find_place, open_ledger, read_settings
 from touchline.coach.terminal import EXIT_STATUS, Block
 from touchline.config import places
@@ -44,8 +46,8 @@ class Person(Protocol):
         """One of `choices`."""
         ...
 
-    def answer(self, question: str) -> str | None:
-        """Free text, or None when the person gives none."""
+    def console(self, paused: Callable[[], AbstractContextManager[None]]) -> Console:
+        """The terminal itself, for permissions and the player's questions."""
         ...
 
 
@@ -129,7 +131,16 @@ def _locked(request: Request, place: Place, progress: Progress, cancel: Cancella
         refuse_changed_options(unfinished, request.flags, effective)
         _require_kept_plan(place, unfinished)
         player = unfinished.run.options.executor
-    ledger = open_ledger(place, store, effective, settings=loaded, executor=player, plan=plan, new=request.new)
+    ledger = open_ledger(
+        place,
+        store,
+        effective,
+        settings=loaded,
+        executor=player,
+        plan=plan,
+        plan_path=_plan_path(request, place, effective),
+        new=request.new,
+    )
     return _work(request, place, store, ledger, loaded, progress, cancel)
 
 
@@ -145,33 +156,39 @@ def _work(
     secrets = secret_values(loaded.settings, request.environ)
     modules = [*request.hook_modules, *loaded.settings.hooks.modules]
     headless = request.flags.headless or request.person is None
-
-    def ask(question: str) -> str | None:
-        if headless or request.person is None:
-            return None
-        with progress.paused():
-            return request.person.answer(question)
-
+    console = None if headless or request.person is None else request.person.console(progress.paused)
+    executors = run_executors(ledger, loaded.settings, request.environ)
+    player = executors[ledger.run.options.executor]
+    tests = kept_tests(ledger.run.configuration.get("tests"))
+    checks = find_checks(loaded.settings, ledger.run.options, player, tests=tests, environ=request.environ)
+    gates = permission_gates(
+        place.repo,
+        place.folder,
+        ledger,
+        loaded.settings,
+        console=console,
+        cancel=cancel,
+        clock=utc_now,
+        say=progress.say,
+    )
     with TurnRecord(place.folder.path, secrets) as record:
         run = Run(
             store=store,
             repo=place.repo,
             settings=loaded.settings,
-            executors=run_executors(ledger, loaded.settings, request.environ),
+            executors=executors,
             record=record,
             progress=progress,
             cancel=cancel,
-            permit=permits(
-                place, ledger, loaded.settings, progress, cancel, person=None if headless else request.person
-            ),
-            ask=ask,
+            gates=gates,
+            checks=checks,
             hooks=load_hooks(modules, environ=request.environ, say=progress.say),
             clock=utc_now,
             result=request.result,
             as_json=request.as_json,
             secrets=secrets,
         )
-        for line in announcement(run, ledger, place, loaded):
+        for line in announcement(ledger, place, checks=checks.lines()):
             progress.say(line)
         run.hooks.run_started(ledger, place.folder.path)
         return drive(run)
@@ -237,11 +254,16 @@ def _asked(request: Request, effective: Effective, progress: Progress) -> Effect
 def _plan(request: Request, place: Place, effective: Effective) -> tuple[bytes, Effective]:
     if effective.terminal is not None or effective.plan_file is None:
         return b"", effective
-    base = request.cwd if request.flags.plan_file is not None else place.repo.work_tree
-    content, problem = read_plan(base / effective.plan_file)
+    content, problem = read_plan(_plan_path(request, place, effective))
     if problem:
         effective = replace(effective, terminal="FAILED_NO_PLAN", reason=problem)
     return content, effective
+
+
+def _plan_path(request: Request, place: Place, effective: Effective) -> Path:
+    """Where the plan lies: one that was named is relative to the caller's folder, a found one to the repository."""
+    base = request.cwd if request.flags.plan_file is not None else place.repo.work_tree
+    return (base / (effective.plan_file or "")).resolve()
 
 
 def _no_plan(request: Request, effective: Effective, progress: Progress) -> int:

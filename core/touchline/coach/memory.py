@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from touchline.errors import LedgerError
 from touchline.git.fingerprint import Fingerprint
@@ -21,6 +21,8 @@ from touchline.git.repository import Head
 from touchline.git.trees import TreeEntry, TreeState
 from touchline.git.untracked import IgnoreRules
 from touchline.ledger.store import atomic_write
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def _save(path: Path, value: object) -> None:
     atomic_write(path, json.dumps(value, ensure_ascii=True).encode())
 
 
-def _load(path: Path, read: Any) -> Any:
+def _load(path: Path, read: Callable[[Any], _T]) -> _T:
     try:
         return read(json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -20,7 +20,15 @@ from touchline.documents.base import Usage
 from touchline.documents.ledger import Attempt, Ledger, Settlement, TurnRow
 from touchline.errors import LedgerError
 from touchline.execution import Budget, ExecutedTurn, execute_turn, settle_turn
-from touchline.executor import Capability, Event, Executor, SessionStarted, TurnRequest
+from touchline.executor import (
+    Capability,
+    Event,
+    Executor,
+    PermissionAnswer,
+    PermissionAsked,
+    SessionStarted,
+    TurnRequest,
+)
 from touchline.git.quoting import quote_path
 from touchline.git.trees import TreeState, changed_paths
 from touchline.ledger import queries
@@ -192,11 +200,16 @@ def _execute(run: Run, ledger: Ledger, executor: Executor, row: TurnRow, talk: _
         run.progress.event(event)
         run.hooks.event(row.turn, event)
 
+    def permit(asked: PermissionAsked) -> PermissionAnswer:
+        run.hooks.permission_asked(row.turn, asked)
+        return run.gates.player.permit(asked)
+
+    run.gates.player.new_turn()
     return execute_turn(
         executor,
         request,
         record=run.record,
-        permit=run.permit("player"),
+        permit=permit,
         observe=observe,
         cancel=run.cancel,
         run_id=ledger.run_number,
@@ -217,7 +230,7 @@ def _answer(
 ) -> None:
     """Make the talk go on with an answer: a person's, or that nobody can answer."""
     talk.answers += 1
-    answer = run.ask(question)
+    answer = run.gates.ask_person(question)
     if answer is None:
         text = texts.HEADLESS_ANSWER.format(question=question)
         noted = run.store.read().run.assumptions

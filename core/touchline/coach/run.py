@@ -12,9 +12,9 @@ from typing import TextIO
 from touchline.coach.checks import Checks
 from touchline.coach.memory import Memory
 from touchline.coach.progress import Progress
+from touchline.coach.services import Gates
 from touchline.documents.ledger import Ledger, TurnRow
 from touchline.documents.settings import ExecutorConfig, Settings
-from touchline.execution.host import Permit
 from touchline.executor import Executor, Limits
 from touchline.git.repository import Repository
 from touchline.ledger import queries
@@ -22,10 +22,6 @@ from touchline.ledger.store import LedgerStore, timestamp
 from touchline.plugins.hooks import Hooks
 from touchline.process.cancel import Cancellation
 from touchline.turn.record import TurnRecord
-from touchline.turn.settle import Role
-
-AskPerson = Callable[[str], str | None]
-"""Puts a question to a person; None when nobody answered (headless, no answer in time)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +36,7 @@ class Run:
     record: TurnRecord
     progress: Progress
     cancel: Cancellation
-    permit: Callable[[Role], Permit]
-    ask: AskPerson
+    gates: Gates
     checks: Checks
     hooks: Hooks
     clock: Callable[[], datetime]

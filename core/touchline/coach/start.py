@@ -10,6 +10,7 @@ from pathlib import Path
 
 from touchline import state
 from touchline.coach import local
+from touchline.coach.checks import keep_tests, tests_at_start
 from touchline.coach.memory import Memory
 from touchline.coach.opening import Start, first_ledger, next_run, opening
 from touchline.coach.options import Effective
@@ -24,6 +25,7 @@ from touchline.git.quoting import quote_path
 from touchline.git.remotes import remote_url
 from touchline.git.repository import Repository
 from touchline.ledger import queries
+from touchline.ledger.epic import EpicQuarantine, seeded, unrecorded
 from touchline.ledger.pruning import prune
 from touchline.ledger.store import LedgerStore, atomic_write, new_run_number, timestamp, utc_now
 from touchline.process.environment import inside_run
@@ -81,6 +83,7 @@ def open_ledger(
     settings: Loaded,
     executor: str,
     plan: bytes,
+    plan_path: Path,
     new: bool,
 ) -> Ledger:
     """Create, continue or renew the ledger; call it while holding the run's lock.
@@ -94,6 +97,7 @@ def open_ledger(
     prune(state.state_root(os.environ), now=utc_now())
     what = opening(found, new=new)
     if found is not None and what in ("continue", "report"):
+        _share_again(found)
         if found.run.last_exit is not None:
             found = store.write(found.model_copy(update={"run": found.run.model_copy(update={"last_exit": None})}))
         return found
@@ -105,14 +109,31 @@ def open_ledger(
         run_number=new_run_number(now, taken),
         now=timestamp(now),
         plan_file=effective.plan_file or "",
-        run=_run_state(place, effective, settings=settings, executor=executor, plan=plan),
+        run=_run_state(place, effective, settings=settings, executor=executor, plan=plan, plan_path=plan_path),
     )
     atomic_write(place.folder.plan, plan)
     _keep_trusted(place)
-    return store.create(first_ledger(start)) if found is None else store.write(next_run(found, start))
+    ledger = _seeded(first_ledger(start) if found is None else next_run(found, start))
+    return store.create(ledger) if found is None else store.write(ledger)
 
 
-def _run_state(place: Place, effective: Effective, *, settings: Loaded, executor: str, plan: bytes) -> RunState:
+def _seeded(ledger: Ledger) -> Ledger:
+    """The ledger with the proven failures that the runs of an epic share; each is checked again before it counts."""
+    path = ledger.run.options.epic_quarantine
+    return ledger if path is None else seeded(ledger, EpicQuarantine(Path(path)).read())
+
+
+def _share_again(ledger: Ledger) -> None:
+    """Bring into the shared file what a killed process had proved but not shared yet."""
+    path = ledger.run.options.epic_quarantine
+    if path is not None:
+        shared = EpicQuarantine(Path(path))
+        shared.record(unrecorded(ledger, shared.read()))
+
+
+def _run_state(
+    place: Place, effective: Effective, *, settings: Loaded, executor: str, plan: bytes, plan_path: Path
+) -> RunState:
     head = place.repo.head()
     status = read_status(place.repo)
     tree = local.remember_start(place.repo, Memory(place.folder.private))
@@ -136,7 +157,12 @@ def _run_state(place: Place, effective: Effective, *, settings: Loaded, executor
         untracked_at_start=[quote_path(path) for path in status.untracked],
         staged_at_start=[quote_path(path) for path in status.staged],
         plan_digest=digest(plan),
-        configuration={"digest": _settings_digest(settings.settings), "repositoryFile": settings.repository_digest},
+        plan_path=str(plan_path),
+        configuration={
+            "digest": _settings_digest(settings.settings),
+            "repositoryFile": settings.repository_digest,
+            "tests": keep_tests(tests_at_start(settings.settings, place.repo.work_tree, os.environ)),
+        },
     )
 
 

@@ -12,7 +12,7 @@ import click
 from touchline.coach.launch import Request, launch
 from touchline.coach.options import Flags
 from touchline.coach.start import find_place
-from touchline.commands.demo_project import files
+from touchline.commands.demo_project import EXECUTOR, files
 from touchline.errors import GitError, UsageError
 from touchline.process import run
 from touchline.process.environment import clean_environment
@@ -33,7 +33,7 @@ def demo(*, folder: Path | None, as_json: bool) -> int:
     environ = clean_environment(os.environ) | {"XDG_STATE_HOME": str(folder / "state")}
     click.echo(f"demo: a repository with a plan and failing tests in {repo}", err=True)
     request = Request(
-        flags=Flags(no_pr=True, headless=True, executor="scripted", max_turns="3"),
+        flags=Flags(no_pr=True, headless=True, executor=EXECUTOR, max_turns="3"),
         repo=repo,
         environ=environ,
         result=sys.stdout,

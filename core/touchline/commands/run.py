@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
 
-from touchline.commands.globals import Globals
 from touchline.coach.launch import Request, dry_run, launch
 from touchline.coach.options import Flags
+from touchline.coach.services import Console
+from touchline.commands.globals import Globals
 
 
 class TerminalPerson:
@@ -22,11 +24,9 @@ class TerminalPerson:
         chosen: str = click.prompt(question, type=click.Choice(list(choices)), default=default, err=True)
         return chosen
 
-    def answer(self, question: str) -> str | None:
-        """A line of text; an empty one is no answer."""
-        click.echo(f"The player asks:\n{question}", err=True)
-        answer: str = click.prompt("Your answer (empty: let it assume)", default="", show_default=False, err=True)
-        return answer or None
+    def console(self, paused: Callable[[], AbstractContextManager[None]]) -> Console:
+        """Standard input and stderr."""
+        return Console(sys.stdin.fileno(), sys.stderr, paused)
 
 
 @click.command(short_help="Work on a plan until the verdict.")
@@ -57,6 +57,7 @@ class TerminalPerson:
 @click.pass_obj
 def run(
     chosen: Globals,
+    /,
     *,
     config_file: Path | None,
     repo: Path,

@@ -279,6 +279,8 @@ class RunState(Document):
     assumptions: list[str] = []
     said_once: list[str] = []
     plan_digest: str
+    plan_path: str = ""
+    """The absolute path of the plan that was copied."""
     waited_seconds: int = 0
     last_exit: LastExit | None = None
     configuration: dict[str, Any] = {}
