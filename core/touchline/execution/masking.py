@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from touchline.executor import Event
 from touchline.turn.masking import Masker
+from touchline.turn.settle import Failure
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
@@ -22,6 +23,8 @@ def mask_event(masker: Masker, event: AnyEvent) -> AnyEvent:
         masked: object = value
         if isinstance(value, str):
             masked = masker.mask(value)
+        elif isinstance(value, Failure):
+            masked = replace(value, reason=masker.mask(value.reason))
         elif isinstance(value, tuple):
             masked = tuple(masker.mask(part) if isinstance(part, str) else part for part in value)
         if masked != value:
