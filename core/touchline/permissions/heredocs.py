@@ -33,7 +33,7 @@ def check_heredocs(root: Node, line: str) -> None:
             raise UnknownShapeError("a here-document has an unusual delimiter")
         name = match["name"] or match["escaped"]
         break_at = text.find(b"\n", start.end_byte)
-        _line_really_ends(root, text, break_at)
+        _line_really_ends(root, node, text, break_at)
         last = _closing_row(text, break_at, name, tabs=any(child.type == "<<-" for child in node.children))
         ends = [child for child in node.children if child.type == "heredoc_end"]
         if len(ends) != 1 or ends[0].start_point[0] != last:
@@ -42,11 +42,11 @@ def check_heredocs(root: Node, line: str) -> None:
             _nothing_hidden(node)
 
 
-def _line_really_ends(root: Node, text: bytes, break_at: int) -> None:
+def _line_really_ends(root: Node, node: Node, text: bytes, break_at: int) -> None:
     if break_at < 0 or text[break_at - 1 : break_at] == b"\\":
         raise UnknownShapeError("a here-document has no body")
     holder = root.descendant_for_byte_range(break_at, break_at + 1)
-    while holder is not None:
+    while holder is not None and not holder.start_byte <= node.start_byte < holder.end_byte:
         if holder.type in _DATA and holder.start_byte < break_at:
             raise UnknownShapeError("a text goes on over the line where a here-document begins")
         holder = holder.parent

@@ -45,6 +45,11 @@ _ARGUMENTS = names(
     "word number string raw_string ansi_c_string translated_string concatenation simple_expansion expansion"
     " command_substitution process_substitution arithmetic_expansion brace_expression $ variable_name"
 )
+_ONE_LINE = names(
+    "command declaration_command unset_command file_redirect redirected_statement variable_assignments"
+    " variable_assignment concatenation command_name"
+)
+"""Nodes that a bare line break ends in bash."""
 _LATE_PROGRAMS = frozenset({"let", "test", "[", "read", "printf", "unset", "wait", "mapfile", "readarray", "getopts"})
 
 
@@ -102,6 +107,8 @@ def parse(line: str) -> Parsed | Unparsable:
         return Unparsable(f"the command line is longer than {MAX_LINE} characters")
     if control := _CONTROL.search(line):
         return Unparsable(f"the command line holds the control character U+{ord(control[0]):04X}")
+    if _glues_words(line):
+        return Unparsable("a line break inside a word")
     root = _tree(line.encode())
     if root is None or root.has_error:
         return Unparsable("the command line is not plain bash")
@@ -113,6 +120,16 @@ def parse(line: str) -> Parsed | Unparsable:
     except UnknownShapeError as problem:
         return Unparsable(str(problem))
     return Parsed(tuple(reader.commands), frozenset(reader.functions))
+
+
+def _glues_words(line: str) -> bool:
+    """Whether an escaped line break joins two parts of a word, which the grammar reads as two words."""
+    for match in re.finditer(r"(\\+)\n", line):
+        before, after = line[: match.start()][-2:], line[match.end() : match.end() + 1]
+        free = before[-1:] in " \t\n;&|()" and before[:1] != "\\"
+        if len(match[1]) % 2 and after not in ("", " ", "\t", "\n") and before and not free:
+            return True
+    return False
 
 
 def _tree(line: bytes) -> Node | None:
@@ -164,6 +181,10 @@ class _Reader:
             case "function_definition":
                 self._function(node, where, repeated=repeated, depth=depth)
             case kind if kind in _STATEMENTS:
+                if kind == "simple_expansion" and any(blank in source(node) for blank in " \t\n"):
+                    # Inside quotes this is a lone "$"; elsewhere the grammar joined it with the next word.
+                    if node.parent is None or node.parent.type not in ("string", "heredoc_body"):
+                        raise UnknownShapeError("a lone $ before a blank")
                 self._note_late(node)
                 self._assigned_here(node, where, repeated)
                 self._inside(node, where, repeated=repeated, depth=depth)
@@ -229,6 +250,8 @@ class _Reader:
             else:
                 raise UnknownShapeError(f"a command holds {child.type!r}")
             previous = child.end_byte
+        if tails and b"-" in self.line[node.end_byte : tails[0].start_byte]:
+            words.append(Word("-"))  # the grammar drops a "-" before a here-document
         redirects, extra = _redirects(tail_nodes)
         command = SimpleCommand((*words, *extra), redirects, tuple(assignments), where, repeated)
         if command.program in _LATE_PROGRAMS or node.type != "command":
@@ -269,11 +292,12 @@ class _Reader:
 
     def _no_gaps(self, node: Node) -> None:
         """Between two children only blanks may be skipped, so nothing was dropped by the lexer."""
-        if node.type in ("string", "heredoc_body", "heredoc_redirect", "redirected_statement", "program"):
+        if node.type in ("string", "heredoc_body", "heredoc_redirect"):
             return
+        blank = b" \t" if node.type in _ONE_LINE else b" \t\n"
         for left, right in pairwise(node.children):
-            gap = self.line[left.end_byte : right.start_byte].replace(b"\\\n", b"")
-            if gap.strip(b" \t\n"):
+            gap = self.line[left.end_byte : right.start_byte].replace(b"\\\n", b"").strip(blank)
+            if gap and not (gap == b"-" and node.type == "redirected_statement" and left.type == "command"):
                 raise UnknownShapeError("a part of the command line was not understood")
 
 
