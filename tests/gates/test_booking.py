@@ -266,6 +266,28 @@ def test_an_open_finding_in_a_renamed_file_is_in_the_delta_under_its_new_name(ma
     assert loop.finding().disposition == "fixed"
 
 
+def test_two_alike_problems_of_one_source_stay_two_and_of_two_sources_become_one(make: Any) -> None:
+    def alike(number: int, source: str) -> dict[str, Any]:
+        cause = f"The handler of route {number} does not check the size of the body that it reads"
+        return make.issue(number, path="src/a.py", rootCause=cause, sources=[source])  # type: ignore[no-any-return]
+
+    decision = make.judge(make.report(alike(1, "reviewer"), alike(2, "reviewer"))).decision
+    assert [row.ledger_id for row in decision.findings] == ["F-1", "F-2"]
+    assert decision.counts.blocking == 2
+    decision = make.judge(make.report(alike(1, "reviewer"), alike(2, "codex-reviewer"))).decision
+    assert [row.ledger_id for row in decision.findings] == ["F-1", "F-1"]
+    assert decision.findings[1].match_reason == "similar-cause"
+
+
+def test_a_mere_likeness_never_takes_the_id_of_an_exact_match(make: Any) -> None:
+    loop = make.loop()
+    cause = "The handler of route one does not check the size of the body that it reads"
+    loop.verify(make.issue(1, path="src/a.py", rootCause=cause))
+    new = make.issue(2, path="src/a.py", rootCause=cause.replace("one", "two"))
+    decision = loop.verify(new, make.issue(1, path="src/a.py", rootCause="told in quite other words"))
+    assert [(row.issue, row.ledger_id) for row in decision.findings] == [("VI-2", "F-2"), ("VI-1", "F-1")]
+
+
 def test_ids_are_never_used_again_even_if_a_finding_vanished(make: Any) -> None:
     loop = make.loop()
     loop.verify(make.issue(1), make.issue(2))

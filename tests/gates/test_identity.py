@@ -186,18 +186,32 @@ def test_texts_are_one_cause_above_the_documented_threshold(one: str, other: str
 
 
 def test_many_findings_in_one_file_are_still_told_apart() -> None:
-    rows = [
-        known(number, root_cause=f"step {number} of job {number * 7} loses record {number * 13}")
-        for number in range(1, 400)
-    ]
+    rows = [known(number, root_cause=f"Cause {number} that nothing else shares") for number in range(1, 400)]
     index = FindingIndex(rows, {})
     for number in (1, 200, 399):
-        text = f"record {number * 13} is lost; step {number} of job {number * 7} loses record {number * 13}".split(
-            "; "
-        )[1]
-        match = index.match(traits(root_cause=text.upper()), None)
+        match = index.match(traits(root_cause=f"the cause {number} that nothing else shares"), None)
         assert match is not None
         assert match.finding_id == f"F-{number}"
+
+
+def test_likeness_never_joins_two_different_named_symbols() -> None:
+    text = "The function does not check its argument before it is used"
+    index = FindingIndex([known(1, root_cause=text, symbol="Client.get")], {})
+    assert index.match(traits(root_cause=text, symbol="put"), None) is None
+    for symbol in ("", "Client.get", "get", "client::get", "lib.Client.get"):
+        assert index.match(traits(root_cause=text, symbol=symbol), None) is not None, symbol
+
+
+def test_a_finding_that_is_taken_is_left_to_the_next_like_one() -> None:
+    text = "The same words in both of them"
+    index = FindingIndex([known(1, root_cause=text), known(2, root_cause=text)], {})
+    match = index.match(traits(root_cause=text), None, taken={"F-1"})
+    assert match is not None
+    assert match.finding_id == "F-2"
+    assert index.match(traits(root_cause=text), None, taken={"F-1", "F-2"}) is None
+    exact = index.match(traits(mechanism="mechanism-1"), None, taken={"F-1"})
+    assert exact is not None
+    assert exact.finding_id == "F-1", "only likeness is refused"
 
 
 texts = st.text(alphabet="ab -é空", max_size=12)

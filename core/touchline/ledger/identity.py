@@ -10,8 +10,8 @@ import heapq
 import posixpath
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rapidfuzz import fuzz
@@ -129,32 +129,38 @@ class _Texts:
 
     ids: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    exact: dict[str, int] = field(default_factory=dict)
+    exact: dict[str, list[int]] = field(default_factory=dict)
     postings: dict[str, list[int]] = field(default_factory=dict)
+    frequency: Counter[str] = field(default_factory=Counter)
 
     def add(self, finding_id: str, text: str) -> None:
         folded = _sorted_tokens(text)
-        if not folded or folded in self.exact:
+        if not folded:
             return
         number = len(self.texts)
         self.ids.append(finding_id)
         self.texts.append(folded)
-        self.exact[folded] = number
         for token in set(folded.split(" ")):
+            self.frequency[token] += 1
             posting = self.postings.setdefault(token, [])
             if len(posting) < MAX_POSTINGS:
                 posting.append(number)
+        equal = self.exact.setdefault(folded, [])
+        if len(equal) < MAX_CANDIDATES:
+            equal.append(number)
 
-    def best(self, text: str) -> tuple[float, str] | None:
+    def best(self, text: str, possible: Callable[[str], bool]) -> tuple[float, str] | None:
         """The highest score at or above the threshold and whose it is; the earliest finding of equal scores."""
         folded = _sorted_tokens(text)
         if not folded:
             return None
-        if folded in self.exact:
-            return 100.0, self.ids[self.exact[folded]]
+        for number in self.exact.get(folded, ()):
+            if possible(self.ids[number]):
+                return 100.0, self.ids[number]
         scores = (
             (fuzz.ratio(folded, self.texts[number], score_cutoff=SIMILARITY_THRESHOLD), -number)
             for number in self._candidates(folded)
+            if possible(self.ids[number])
         )
         score, number = max(scores, default=(0.0, 0))
         return (score, self.ids[-number]) if score > 0 else None
@@ -162,10 +168,11 @@ class _Texts:
     def _candidates(self, folded: str) -> Iterable[int]:
         if len(self.texts) <= MAX_CANDIDATES:
             return range(len(self.texts))
-        shared: Counter[int] = Counter()
-        for token in set(folded.split(" ")):
-            shared.update(self.postings.get(token, ()))
-        # The number breaks ties, so that the order of a set never decides which texts are looked at.
+        # A rare token tells more than a common one. Sorted, so that no order of a set decides how sums round.
+        shared: defaultdict[int, float] = defaultdict(float)
+        for token in sorted(set(folded.split(" "))):
+            for number in self.postings.get(token, ()):
+                shared[number] += 1 / self.frequency[token]
         return heapq.nsmallest(MAX_CANDIDATES, shared, key=lambda number: (-shared[number], number))
 
 
@@ -184,14 +191,14 @@ class FindingIndex:
 
     def __init__(self, findings: Iterable[Finding], renames: Mapping[str, str]) -> None:
         self._files: dict[str | None, _File] = {}
-        self._paths: dict[str, str | None] = {}
+        self._known: dict[str, Traits] = {}
         moved = normalise_renames(renames)
         for finding in sorted(findings, key=lambda one: (id_number(one.id), one.id)):
             self.add(finding.id, traits_of(finding, moved))
 
     def add(self, finding_id: str, traits: Traits) -> None:
         """Make a finding known; a later one never displaces an earlier one."""
-        self._paths.setdefault(finding_id, traits.path)
+        self._known.setdefault(finding_id, traits)
         file = self._files.setdefault(traits.path, _File())
         mechanism = slug(traits.mechanism)
         if mechanism:
@@ -204,30 +211,54 @@ class FindingIndex:
             file.titles.add(finding_id, traits.title)
             file.causes.add(finding_id, traits.root_cause)
 
-    def match(self, traits: Traits, cites: str | None) -> Match | None:
-        """The finding that `traits` repeats. `cites` is the ledger id that the report names, believed per path."""
-        if cites is not None and cites in self._paths and self._may_be_cited(cites, traits.path):
+    def match(self, traits: Traits, cites: str | None, *, taken: Collection[str] = ()) -> Match | None:
+        """The finding that `traits` repeats. `cites` is the ledger id that the report names, believed per path.
+
+        `taken` are findings that likeness alone does not lead to (see `identify` in the gates).
+        """
+        return self.exact(traits, cites) or self.alike(traits, taken)
+
+    def exact(self, traits: Traits, cites: str | None) -> Match | None:
+        """The match by citation, key or symbol and symptom."""
+        if cites is not None and cites in self._known and self._may_be_cited(cites, traits.path):
             return Match(cites, "same-ledger-id")
         file = self._files.get(traits.path)
         if file is None:
             return None
         by_mechanism = file.mechanisms.get(slug(traits.mechanism))
-        if by_mechanism is not None:
+        if by_mechanism is not None or traits.path is None:
             return by_mechanism
-        if traits.path is None:
-            return None
         by_symbol = file.symbols.get((slug(traits.symbol), slug(traits.symptom)))
-        if by_symbol is not None:
-            return Match(by_symbol, "same-symbol-and-symptom")
-        found = [best for best in (file.causes.best(traits.root_cause), file.titles.best(traits.title)) if best]
+        return Match(by_symbol, "same-symbol-and-symptom") if by_symbol is not None else None
+
+    def alike(self, traits: Traits, taken: Collection[str]) -> Match | None:
+        """The match by likeness of the root cause or the title; never between two different named symbols."""
+        file = self._files.get(traits.path)
+        if file is None or traits.path is None:
+            return None
+
+        def possible(finding_id: str) -> bool:
+            return finding_id not in taken and _may_be_one(self._known[finding_id].symbol, traits.symbol)
+
+        found = [
+            best
+            for best in (file.causes.best(traits.root_cause, possible), file.titles.best(traits.title, possible))
+            if best is not None
+        ]
         if not found:
             return None
         _, finding_id = min(found, key=lambda pair: (-pair[0], id_number(pair[1]), pair[1]))
         return Match(finding_id, "similar-cause")
 
     def _may_be_cited(self, finding_id: str, path: str | None) -> bool:
-        known = self._paths[finding_id]
+        known = self._known[finding_id].path
         return known is None or path is None or known == path
+
+
+def _may_be_one(one: str, other: str) -> bool:
+    """Whether two symbols may be one: a missing one may be any, `get` may be `Client.get`."""
+    first, second = sorted((slug(one), slug(other)), key=len)
+    return not first or first == second or second.endswith(f"-{first}")
 
 
 def _sorted_tokens(text: str) -> str:
