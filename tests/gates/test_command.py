@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,32 @@ def test_without_any_verification_the_rows_of_the_ledger_tell(
     assert gates("--ledger", files["ledger"], "--report", files["report"], "--json") == 0
     decision = json.loads(capsys.readouterr().out)
     assert [row["gate"] for row in decision["failedGates"]] == ["turn-discipline"]
+
+
+def test_without_a_stored_context_the_changed_paths_come_from_the_repository(
+    files: dict[str, Path], repo: Path, make: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def git(*argv: str) -> str:
+        done = subprocess.run(["git", *argv], cwd=repo, check=True, timeout=30, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    base = git("rev-parse", "HEAD")
+    (repo / "test_db.py").write_text("changed\n")
+    git("add", "test_db.py")
+    git("commit", "-q", "-m", "Change the test")
+    head = git("rev-parse", "HEAD")
+    problem = make.issue(1, path="test_db.py", signature="S", **{"class": "test-failure"})
+    diagnosis = {"issueId": "VI-1", "preExisting": "yes", "touchedByDiff": [], "reproducedAt": base}
+    document = make.report(problem, scope={"headSha": head, "mergeBase": base}, diagnoses=[diagnosis])
+    files["report"].write_bytes(make.as_bytes(document))
+    files["ledger"].write_bytes(make.ledger(mergeBase=base, turns=[make.turn_row(1, headSha=head)]).to_bytes())
+    outcomes = []
+    for folder in (repo, files["ledger"].parent):
+        monkeypatch.chdir(folder)
+        assert gates("--ledger", files["ledger"], "--report", files["report"], "--json") == 0
+        printed = capsys.readouterr()
+        outcomes.append((json.loads(printed.out)["decision"], "changed paths are unknown" in printed.err))
+    assert outcomes == [("FEEDBACK", False), ("APPROVED", True)], "elsewhere nobody knows that the diff touches it"
 
 
 @pytest.mark.parametrize("data", [b"", b"not json", b'{"schemaVersion": 1}', b"\xff" * 40])

@@ -58,6 +58,18 @@ def test_k_may_be_zero_when_only_gates_failed(make: Any) -> None:
     assert (parsed.total, dict(parsed.items), parsed.gates) == (0, {}, ("G-1",))
 
 
+def test_the_gates_are_those_of_the_last_decision_whatever_ran_after_it(make: Any) -> None:
+    loop = two_problems(make)
+    loop.verify(same_turn=True, skillResults=[])
+    rows = loop.state.verification_runs
+    assert rows[-1].decision == "RERUN"
+    interrupted = rows[-1].model_copy(update={"verify_run": 3, "state": "interrupted", "decision": None})
+    state = loop.state.model_copy(update={"verification_runs": [*rows, interrupted]})
+    text = render(state, 2)
+    assert "Verification run 1 ·" in text
+    assert parse_back(text).gates == ("G-1",)
+
+
 def test_known_failures_and_deferred_findings_are_told_as_not_to_be_touched(make: Any) -> None:
     loop = make.loop()
     loop.turn = 3

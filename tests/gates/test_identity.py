@@ -49,6 +49,7 @@ def traits(path: str | None = "src/a.py", **changes: str) -> Traits:
         ("a b/ü.py", "a b/ü.py"),
         ("", None),
         (" a ", " a "),
+        ('"caf\\351.md"', '"caf\\351.md"'),
         (".", None),
         (None, None),
     ],

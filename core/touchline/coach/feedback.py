@@ -68,10 +68,10 @@ def render(
 ) -> str:
     """The feedback file for `turn`.
 
-    `verification` is the run that asked for it (default: the last one of this run), `head_sha` the head that the
+    `verification` is the run that asked for it (default: the last decided one), `head_sha` the head that the
     player starts from (default: the verified one), `ci_run` the CI reading that asked for the turn, if one did.
     """
-    row = verification if verification is not None else queries.current_verification(ledger)
+    row = verification if verification is not None else _last_decided(ledger)
     blocking = queries.blocking(ledger)
     head = head_sha or (row.head_sha if row is not None else "none")
     lines = [
@@ -138,6 +138,11 @@ def unanswered(text: str, receipts: Iterable[Receipt]) -> list[str]:
     """The items of the feedback file `text` that got no receipt."""
     answered = {receipt.item for receipt in receipts}
     return [name for name in parse_back(text).names if name not in answered]
+
+
+def _last_decided(ledger: Ledger) -> VerificationRow | None:
+    rows = reversed(queries.verifications_of_run(ledger))
+    return next((row for row in rows if row.decision in ("FEEDBACK", "APPROVED")), None)
 
 
 def _receipt(row: object, parsed: ParsedFeedback) -> Receipt | None:

@@ -1,7 +1,8 @@
 """`touchline gates` (spec page 4): the decision for given files, so that anyone can check one by hand or offline.
 
-Nothing is written. What the context does not name is taken from the ledger: the stored context of its latest
-verification, or else its rows.
+Nothing is written. What `--context` does not name is taken from the ledger: the stored context of its latest
+verification, or else its rows; and then the changed paths from the repository of the current folder, if that
+holds both commits.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ def _context(ledger: Ledger, path: str | None) -> Context:
         if not isinstance(given, dict):
             raise UsageError(f"--context {path} is no JSON object", fix='Give one, such as {"turn": 2}.')
     try:
-        return Context.model_validate_json(json.dumps({**_defaults(ledger), **given}))
+        told = {**_defaults(ledger), **given}
+        if "diffPaths" not in told and told["scopeMode"] == "branch":
+            told["diffPaths"] = _diff_paths(str(told["mergeBase"]), str(told["headSha"]))
+        return Context.model_validate_json(json.dumps(told))
     except ValidationError as error:
         raise UsageError(
             f"the context ({path or 'as stored in the ledger'}) is not valid: {first_fault(error)}",
@@ -125,6 +129,24 @@ def _defaults(ledger: Ledger) -> dict[str, Any]:
         }
         told |= row.context
     return told
+
+
+def _diff_paths(merge_base: str, head_sha: str) -> list[str]:
+    """The paths that differ from the merge base; none where the current folder is not that repository."""
+    from touchline.errors import GitError
+    from touchline.git.diff import compare
+    from touchline.git.quoting import quote_path
+    from touchline.git.repository import Repository
+
+    try:
+        paths = compare(Repository.open(Path.cwd()), merge_base, head_sha).changed_paths()
+    except GitError as error:
+        # A check by hand works anywhere; the paths matter only where a quarantine entry is proved or closed.
+        click.echo(
+            f"touchline: the changed paths are unknown here, so quarantine goes by the report: {error.what}", err=True
+        )
+        return []
+    return [quote_path(path) for path in paths]
 
 
 def _table(decision: Decision) -> str:

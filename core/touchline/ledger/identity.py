@@ -60,9 +60,12 @@ def normalise_path(path: str | None) -> str | None:
     """The path with `/` separators and without `.`, `..` and doubled slashes, lexically; case is kept.
 
     None for an empty path. A path that climbs out of the tree keeps its leading `..`: it is no path of the tree.
+    A path that git's quoting made storable (bytes that are no Unicode) is kept: its backslashes are no separators.
     """
     if not path:
         return None
+    if len(path) > 1 and path[0] == path[-1] == '"':
+        return path
     plain = posixpath.normpath(path.replace("\\", "/"))
     if plain.startswith("//"):
         plain = plain[1:]
