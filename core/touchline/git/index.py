@@ -96,7 +96,8 @@ def intend_to_add(repo: Repository, paths: Iterable[str]) -> tuple[str, ...]:
 
     Exact paths only: a folder, a nested repository, a tracked or an ignored path is left alone. Idempotent.
     """
-    wanted = {check_relative(path) for path in paths}
+    # A final `/` is how git lists a nested repository: it would be added as a submodule.
+    wanted = {check_relative(path) for path in paths if not path.endswith("/")}
     listed = os.fsdecode(repo.git("ls-files", "-z", "--others", "--exclude-standard")).split("\0")[:-1]
     marked = tuple(sorted(wanted.intersection(listed)))
     if marked:

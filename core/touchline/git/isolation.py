@@ -25,6 +25,7 @@ FIXED: tuple[tuple[str, str], ...] = (
     ("color.ui", "false"),
     ("commit.gpgSign", "false"),
     ("tag.gpgSign", "false"),
+    ("push.gpgSign", "false"),
     ("log.showSignature", "false"),
     ("merge.verifySignatures", "false"),
     ("gc.auto", "0"),
@@ -86,7 +87,14 @@ _KEPT = frozenset(
 )
 """The user's own git variables that stay; every other `GIT_*` names a repository, a trace or an override."""
 
-_NETWORK_PROTOCOLS = "file:git:http:https:ssh"
+# Without `git`: `core.gitProxy` is a program, and of several the repository's would win.
+_NETWORK_PROTOCOLS = "file:http:https:ssh"
+
+_OTHER_SIDE = {
+    "fetch": "--upload-pack=git-upload-pack",
+    "ls-remote": "--upload-pack=git-upload-pack",
+    "push": "--receive-pack=git-receive-pack",
+}
 
 _NEUTRAL: dict[tuple[str, str], str] = {
     ("filter", "clean"): "",
@@ -95,8 +103,6 @@ _NEUTRAL: dict[tuple[str, str], str] = {
     ("filter", "required"): "false",
     # The built-in text merge, spelled as a driver: an empty driver would be an error.
     ("merge", "driver"): "git merge-file %A %O %B",
-    ("remote", "uploadpack"): "git-upload-pack",
-    ("remote", "receivepack"): "git-receive-pack",
     ("gpg", "program"): "gpg",
     ("gpg", "defaultkeycommand"): "",
 }
@@ -139,7 +145,8 @@ def overrides(config: Iterable[ConfigValue], *, filters: Filters = "off") -> tup
     """Settings that take every program named by the repository out of force.
 
     A key that the user's own configuration sets too goes back to the user's value; filters only with
-    `filters="user"`.
+    `filters="user"`. A setting cannot be unset: where the repository adds a `process` to a filter for which the
+    user has none, that filter stays off.
     """
     user: dict[str, str] = {}
     found: dict[str, str] = {}
@@ -169,6 +176,12 @@ def ssh_command(config: Iterable[ConfigValue], environment: Mapping[str, str]) -
         own = [item.value for item in config if item.key == "core.sshcommand" and item.scope in _USER_SCOPES]
         chosen = own[-1] if own else "ssh"
     return chosen if "batchmode" in chosen.lower() else f"{chosen} -oBatchMode=yes"
+
+
+def transport_arguments(args: tuple[str, ...]) -> tuple[str, ...]:
+    """`args` of a network call with the program of the other side named: of several settings the first wins."""
+    option = _OTHER_SIDE.get(args[0])
+    return (args[0], option, *args[1:]) if option else args
 
 
 def foreign_git_names(environment: Iterable[str]) -> tuple[str, ...]:

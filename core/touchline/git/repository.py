@@ -23,6 +23,7 @@ from touchline.git.isolation import (
     overrides,
     parse_config_list,
     ssh_command,
+    transport_arguments,
 )
 from touchline.process import Completed
 from touchline.process import run as run_process
@@ -48,10 +49,9 @@ _CONTENT_FREE = frozenset(
         "show-ref",
         "symbolic-ref",
         "update-ref",
-        "write-tree",
     }
 )
-"""Commands that never look into work-tree files as they are called here, so that no filter can be met."""
+"""Commands that, as called here, look into no work-tree file and write no index, so that no filter is met."""
 
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s@'\"]+@")
@@ -131,7 +131,8 @@ class Repository:
         )
         if extra_env:
             added.update(extra_env)
-        return _call(args, self.work_tree, added, stdin=stdin, timeout_s=timeout_s, max_output_bytes=max_output_bytes)
+        sent = transport_arguments(args) if network else args
+        return _call(sent, self.work_tree, added, stdin=stdin, timeout_s=timeout_s, max_output_bytes=max_output_bytes)
 
     def git(
         self,

@@ -105,7 +105,9 @@ def snapshot(
     modes = tracked_modes(repository)
     for path in owned:
         check_relative(path)
-        modes.setdefault(path.rstrip("/"), "")
+        name = path.rstrip("/")
+        if modes.get(name) != SUBMODULE:
+            modes[name] = ""
     reader = _Reader(repository, previous)
     for path, index_mode in modes.items():
         reader.read(path, index_mode)
