@@ -20,9 +20,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TEMPORARY = re.compile(r"(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)(?:/[^\s'\"`,;:)\]}>]*)?")
 _FOLDERS = re.compile(r"(?<![\w.])(?:/[\w.@+~-]+)+/")
 _HEX = re.compile(
-    r"\b0x[0-9a-fA-F]+|\b(?=[0-9a-f]*\d)[0-9a-f]{7,}\b|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"
+    r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b0x[0-9a-fA-F]+|\b(?=[0-9a-f]*\d)[0-9a-f]{7,}\b"
 )
-_NUMBER = re.compile(r"\d+(?:[.:,_-]\d+)*")
+_NUMBER = re.compile(r"\d+(?:[eE][+-]?\d+)?")
+_NUMBERS = re.compile(r"<n>(?:[.:,_-]<n>)+")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -37,8 +38,8 @@ def stable(text: str) -> str:
     line = next((line for line in clean_text(text).split("\n") if line.strip()), "")
     line = _TEMPORARY.sub("<tmp>", line[:_MAX_LINE])
     line = _FOLDERS.sub("", line)
-    line = _HEX.sub("<hex>", line)
-    line = _NUMBER.sub("<n>", line)
+    # One placeholder for all: the digits of a time are hexadecimal ones in one run and not in the next.
+    line = _NUMBERS.sub("<n>", _NUMBER.sub("<n>", _HEX.sub("<n>", line)))
     line = _BRACES.sub(_sorted_braces, line)
     return " ".join(line.split())
 
@@ -79,7 +80,7 @@ def relative_path(path: str, root: str) -> str | None:
 
 def _stable_name(name: str) -> str:
     # Numbers stay: they are part of what a test is called. Only what no author would write goes.
-    return _HEX.sub("<hex>", _TEMPORARY.sub("<tmp>", name))
+    return _HEX.sub("<n>", _TEMPORARY.sub("<tmp>", name))
 
 
 def _sorted_braces(found: re.Match[str]) -> str:

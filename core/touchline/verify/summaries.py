@@ -64,11 +64,11 @@ def parse_summaries(text: str, *, root: str) -> ParsedTests:
 
 def _pytest(lines: Sequence[str], root: str) -> ParsedTests:
     counts: TestCounts | None = None
-    failures = []
+    failures: list[TestFailure] = []
     for line in lines:
         if found := _PYTEST_TOTAL.match(line):
             counts = _parts(found["parts"] or "") + (counts or TestCounts())
-        elif found := _PYTEST_FAILED.match(line):
+        elif len(failures) < MAX_FAILURES and (found := _PYTEST_FAILED.match(line)):
             failures.append(make_failure(found["name"], found["message"] or "failed", root=root, path=found["path"]))
     return ParsedTests(counts, tuple(failures) if counts is not None else ())
 
@@ -76,16 +76,18 @@ def _pytest(lines: Sequence[str], root: str) -> ParsedTests:
 def _unittest(lines: Sequence[str], root: str) -> ParsedTests:
     counts: TestCounts | None = None
     ran: int | None = None
-    failures = []
+    failures: list[TestFailure] = []
     for place, line in enumerate(lines):
         if total := _UNITTEST_TOTAL.match(line):
             ran = int(total[1])
         elif ran is not None and (end := _UNITTEST_END.match(line)):
-            other = _parts(re.sub(r"([a-z ]+)=(\d+)", r"\2 \1", end[1] or "").replace("expected failures", "expected"))
+            other = _parts(
+                re.sub(r"([a-z]+(?: [a-z]+)?)=(\d+)", r"\2 \1", end[1] or "").replace("expected failures", "expected")
+            )
             passed = max(0, ran - other.failed - other.skipped)
             counts = TestCounts(passed, other.failed, other.skipped) + (counts or TestCounts())
             ran = None
-        elif failed := _UNITTEST_FAILED.match(line):
+        elif len(failures) < MAX_FAILURES and (failed := _UNITTEST_FAILED.match(line)):
             failures.append(_unittest_failure(failed[1], lines[place + 1 : place + 200], root))
     return ParsedTests(counts, tuple(failures) if counts is not None else ())
 
@@ -115,7 +117,7 @@ def _cargo(lines: Sequence[str], root: str) -> ParsedTests:
             counts = TestCounts(int(total[1]), int(total[2]), int(total[3])) + (counts or TestCounts())
         elif failed := _CARGO_FAILED.match(line):
             names[failed[1]] = None
-        elif head := _CARGO_HEAD.match(line):
+        elif len(details) < MAX_FAILURES and (head := _CARGO_HEAD.match(line)):
             details[head[1]] = _cargo_failure(head[1], lines[place + 1 : place + 200], root)
     known = [details.get(name) or make_failure(name, "failed", root=root) for name in names]
     return ParsedTests(counts, tuple(known))
@@ -147,22 +149,22 @@ def _panic(rest: str) -> tuple[str, str | None, int | None]:
 
 def _jest(lines: Sequence[str], root: str) -> ParsedTests:
     counts: TestCounts | None = None
-    failures = []
+    failures: list[TestFailure] = []
     for place, line in enumerate(lines):
         if found := _JEST_TOTAL.match(line):
             counts = _parts(found["parts"]) + (counts or TestCounts())
-        elif found := _JEST_FAILED.match(line):
+        elif len(failures) < MAX_FAILURES and (found := _JEST_FAILED.match(line)):
             failures.append(_script_failure(found[1], lines[place + 1 : place + 60], root))
     return ParsedTests(counts, tuple(failures) if counts is not None else ())
 
 
 def _vitest(lines: Sequence[str], root: str) -> ParsedTests:
     counts: TestCounts | None = None
-    failures = []
+    failures: list[TestFailure] = []
     for place, line in enumerate(lines):
         if found := _VITEST_TOTAL.match(line):
             counts = _parts(found["parts"]) + (counts or TestCounts())
-        elif found := _VITEST_FAILED.match(line):
+        elif len(failures) < MAX_FAILURES and (found := _VITEST_FAILED.match(line)):
             failures.append(_script_failure(found["name"], lines[place + 1 : place + 60], root, path=found["path"]))
     return ParsedTests(counts, tuple(failures) if counts is not None else ())
 
@@ -170,7 +172,7 @@ def _vitest(lines: Sequence[str], root: str) -> ParsedTests:
 def _mocha(lines: Sequence[str], root: str) -> ParsedTests:
     counts: TestCounts | None = None
     listing = False
-    failures = []
+    failures: list[TestFailure] = []
     for place, line in enumerate(lines):
         if passing := _MOCHA_PASSING.match(line):
             counts = TestCounts(passed=int(passing[1])) + (counts or TestCounts())
@@ -178,7 +180,7 @@ def _mocha(lines: Sequence[str], root: str) -> ParsedTests:
             number = int(other[1])
             counts += TestCounts(skipped=number) if other[2] == "pending" else TestCounts(failed=number)
             listing = listing or other[2] == "failing"
-        elif listing and (failed := _MOCHA_FAILED.match(line)):
+        elif listing and len(failures) < MAX_FAILURES and (failed := _MOCHA_FAILED.match(line)):
             failures.append(_mocha_failure(failed[1], lines[place + 1 : place + 60], root))
     return ParsedTests(counts, tuple(failures))
 
@@ -192,9 +194,9 @@ def _mocha_failure(first: str, following: Sequence[str], root: str) -> TestFailu
 
 def _go(lines: Sequence[str], root: str) -> ParsedTests:
     # Plain `go test` tells no number of tests: its failures are known, the count stays unknown.
-    failures = []
+    failures: list[TestFailure] = []
     for place, line in enumerate(lines):
-        if failed := _GO_FAILED.match(line):
+        if len(failures) < MAX_FAILURES and (failed := _GO_FAILED.match(line)):
             said = next((found[3] for row in lines[place + 1 : place + 20] if (found := _GO_PLACE.match(row))), "")
             failures.append(make_failure(failed[1], said or "failed", root=root))
     return ParsedTests(None, tuple(failures))
