@@ -98,6 +98,7 @@ def _begin_turn(run: Run, turn: int) -> TurnRow:
         start_tree=state.digest,
         feedback_file=feedback,
         feedback_items_given=items,
+        feedback_finding_ids=[finding.id for finding in queries.blocking(ledger)] if feedback is not None else [],
         started_at=run.now(),
     )
     update = {"turns": [*ledger.turns, row], "run": ledger.run.model_copy(update={"reruns_this_turn": 0})}
