@@ -187,7 +187,7 @@ def test_an_announced_retry_extends_the_idle_limit(program, tmp_path: Path) -> N
 
 def test_time_that_the_reader_takes_is_not_the_programs_silence(program, tmp_path: Path) -> None:
     limits = ProcessLimits(wall_s=30, idle_s=0.6, stop_s=0.6)
-    argv = program("print('may I?', flush=True); print(input(), flush=True)")
+    argv = program("print('may I?', flush=True); word = input(); time.sleep(0.3); print(word, flush=True)")
     with start(argv, cwd=tmp_path, stdin=None, limits=limits) as child:
         lines = child.lines()
         assert next(lines).text == "may I?"
