@@ -14,7 +14,7 @@ from touchline.documents.report import Diagnosis
 from touchline.gates.reading import Reported
 from touchline.git.quoting import quote_path
 from touchline.turn.text import tail
-from touchline.verify.testing import is_whole
+from touchline.verify.tester import is_whole
 from touchline.verify.testrun import TestsResult
 
 EXCERPT = 2000

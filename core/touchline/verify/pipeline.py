@@ -20,7 +20,7 @@ from touchline.git.worktrees import throwaway_worktree
 from touchline.ledger.atomic import atomic_write
 from touchline.process.environment import clean_environment
 from touchline.state import make_private_folder
-from touchline.verify import reporting, testing
+from touchline.verify import reporting, tester
 from touchline.verify.answers import ExerciserAnswer, JudgeAnswer
 from touchline.verify.baseline import AtBase, tests_at_base
 from touchline.verify.consulting import Consulted, Place, Purpose, consult
@@ -33,7 +33,7 @@ from touchline.verify.reporting import EXERCISER, Exercised
 from touchline.verify.request import TestPlan, Verifier, VerifyRequest, VerifyServices
 from touchline.verify.scope import Material, gather
 from touchline.verify.setup import make_ready
-from touchline.verify.testing import Tested
+from touchline.verify.tester import RanTests
 from touchline.verify.testrun import TestCommand
 from touchline.verify.tests import run_tests
 
@@ -138,10 +138,10 @@ class _Verification:
             cancel=self._services.cancel,
         )
 
-    def _tests(self, repo: Repository, base: AtBase, proof: Proofs) -> Tested:
+    def _tests(self, repo: Repository, base: AtBase, proof: Proofs) -> RanTests:
         plan = self._request.tests
         if plan is None:
-            return testing.not_run("no test command is configured and none was found")
+            return tester.not_run("no test command is configured and none was found")
         self._services.say(f"tests: {' '.join(plan.command)}")
         result = run_tests(
             _command(plan),
@@ -155,16 +155,16 @@ class _Verification:
         )
         checked = proof.check()
         if checked.broke:
-            return testing.discarded(
+            return tester.discarded(
                 f"the test command {checked.broke}; what it changed is put back and its result discarded. "
                 "Let tests write only files that git ignores"
             )
         notes = [checked.noted] if checked.noted else []
         if base.problem and plan.baseline:
             notes.append(f"the tests at the base are not known: {base.problem}")
-        return testing.from_result(result, threshold=self._request.threshold, notes=notes)
+        return tester.from_result(result, threshold=self._request.threshold, notes=notes)
 
-    def _brief(self, material: Material, tests: Tested) -> Brief:
+    def _brief(self, material: Material, tests: RanTests) -> Brief:
         request = self._request
         return Brief(
             task_id=f"verification {request.verify_run} of turn {request.turn}",
@@ -236,7 +236,7 @@ class _Verification:
             facts=facts,
         )
 
-    def _found(self, tests: Tested, judged: Judged) -> list[Reported]:
+    def _found(self, tests: RanTests, judged: Judged) -> list[Reported]:
         """What everybody but the exerciser found; the coach and the tests first, so that they keep their words."""
         found = [*self._request.coach, *tests.reported]
         for name, answer in judged.answers:
@@ -251,7 +251,7 @@ class _Verification:
     def _assembled(
         self,
         material: Material,
-        tests: Tested,
+        tests: RanTests,
         base: AtBase,
         judged: Judged,
         found: list[Reported],
@@ -269,8 +269,8 @@ class _Verification:
             changed=material.changed,
             threshold=request.threshold,
         )
-        tests = testing.excused(tests, diagnoses, reported)
-        rechecked = testing.rechecks(tests.result, request.known)
+        tests = tester.excused(tests, diagnoses, reported)
+        rechecked = tester.rechecks(tests.result, request.known)
         told = {recheck.ledger_id for recheck in rechecked}
         answers = [(name, answer.gates) for name, answer in judged.answers]
         used = [(EXERCISER, exercised.answer.gates)] if exercised.answer is not None else []

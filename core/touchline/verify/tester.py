@@ -13,7 +13,7 @@ from touchline.verify.testrun import MAX_FAILURES, TestsResult
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class RanTests:
     """What the test command showed; `result` is None where it was not run or its outcome was discarded."""
 
     row: SkillResult
@@ -26,24 +26,24 @@ class Tested:
         return "" if self.result is None else f"The test command gave {self.row.status}: {self.result.reason}."
 
 
-def not_run(why: str) -> Tested:
+def not_run(why: str) -> RanTests:
     """No tests were run, which is never a pass."""
-    return Tested(SkillResult(skill=TESTER, status="SKIPPED", notes=why))
+    return RanTests(SkillResult(skill=TESTER, status="SKIPPED", notes=why))
 
 
-def discarded(why: str) -> Tested:
+def discarded(why: str) -> RanTests:
     """The tests ran and what they show cannot be used."""
-    return Tested(SkillResult(skill=TESTER, status="BLOCKED", notes=why))
+    return RanTests(SkillResult(skill=TESTER, status="BLOCKED", notes=why))
 
 
-def from_result(result: TestsResult, *, threshold: int, notes: Sequence[str]) -> Tested:
+def from_result(result: TestsResult, *, threshold: int, notes: Sequence[str]) -> RanTests:
     """The row and the findings of one run of the tests."""
     row = skill_result(result)
     said = [row.notes, *notes]
     if result.status != "PASSED" and result.tail:
         said.append(result.tail)
     reported = tuple(Reported(issue, finding) for finding, issue in to_issues(result, threshold=threshold))
-    return Tested(row.model_copy(update={"notes": "\n".join(said)}), result, reported)
+    return RanTests(row.model_copy(update={"notes": "\n".join(said)}), result, reported)
 
 
 def is_whole(result: TestsResult) -> bool:
@@ -53,7 +53,7 @@ def is_whole(result: TestsResult) -> bool:
     return result.counts.failed == len(result.failures) < MAX_FAILURES
 
 
-def excused(tests: Tested, diagnoses: Iterable[Diagnosis], reported: Iterable[Reported]) -> Tested:
+def excused(tests: RanTests, diagnoses: Iterable[Diagnosis], reported: Iterable[Reported]) -> RanTests:
     """The row as PASSED when every failed test is proved to have failed before the change, untouched by it.
 
     The failures stay findings, and the gates quarantine them by the same proof; without this the row alone would
