@@ -7,6 +7,7 @@ commits on top of the start are taken back; everything else is reported as a val
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Collection
@@ -16,7 +17,7 @@ from enum import StrEnum
 from touchline.errors import GitError, UsageError
 from touchline.git.facts import is_ancestor
 from touchline.git.index import SavedIndex, restore_index, save_index
-from touchline.git.repository import Head, Repository
+from touchline.git.repository import Head, Repository, is_full_hash
 from touchline.git.trees import SUBMODULE, changed_paths, snapshot, tracked_modes
 
 KEPT_REFS = "refs/touchline/kept/"
@@ -60,7 +61,8 @@ class TurnStart:
 class Folded:
     """The outcome: `reason` in words for every kind but `nothing`; `commits` oldest first.
 
-    `kept_ref` names the player's head. `untracked` are files that only the player's commits had made tracked:
+    `kept_ref` names the player's head (folded, or detached and so on no branch) or the start that a rewritten
+    history lost. `untracked` are files that only the player's commits had made tracked:
     they lie in the work tree as before and belong to the owned paths from now on.
     """
 
@@ -111,16 +113,18 @@ def fold(repo: Repository, start: TurnStart, *, label: str, owned: Collection[st
     `label` (letters, digits, `-`, `_`) names the kept ref, e.g. run and turn. Raises GitError if git refuses,
     or if the work tree changed meanwhile; the branch is then as the player left it.
     """
-    if not _LABEL.fullmatch(label):
-        raise UsageError(f"{label!r} cannot name a kept ref", fix="Use letters, digits, `-` and `_`.")
+    _check_label(label)
     found = inspect(repo, start)
+    head = repo.head()
+    if found.kind is FoldKind.REWRITTEN:
+        return dataclasses.replace(found, kept_ref=keep(repo, start.head.commit, label=label))
+    if found.kind is FoldKind.SWITCHED and head.detached:
+        return dataclasses.replace(found, kept_ref=keep(repo, head.commit, label=label))
     if found.kind is not FoldKind.FOLDED:
         return found
-    head = repo.head()
     theirs = save_index(repo)
     before = snapshot(repo, owned)
-    kept = f"{KEPT_REFS}{label}/{head.commit}"
-    repo.git("update-ref", "-m", "touchline: keep the player's commits", kept, head.commit, error=GitError)
+    kept = keep(repo, head.commit, label=label)
     _move(repo, head.commit, start.head.commit)
     try:
         restore_index(repo, start.index)
@@ -141,6 +145,25 @@ def fold(repo: Repository, start: TurnStart, *, label: str, owned: Collection[st
     return Folded(FoldKind.FOLDED, found.reason, found.commits, kept, untracked)
 
 
+def keep(repo: Repository, commit: str, *, label: str) -> str:
+    """Makes `commit` reachable under `KEPT_REFS` for good; the ref, or "" if the commit does not exist any more."""
+    _check_label(label)
+    if not _exists(repo, commit):
+        return ""
+    ref = f"{KEPT_REFS}{label}/{commit}"
+    repo.git("update-ref", "-m", "touchline: keep commits", ref, commit, error=GitError)
+    return ref
+
+
+def _check_label(label: str) -> None:
+    if not _LABEL.fullmatch(label):
+        raise UsageError(f"{label!r} cannot name a kept ref", fix="Use letters, digits, `-` and `_`.")
+
+
+def _exists(repo: Repository, commit: str) -> bool:
+    return is_full_hash(commit) and repo.run("cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
+
+
 def _name(head: Head) -> str:
     return "a detached HEAD" if head.detached else f"branch {head.branch}"
 
@@ -148,8 +171,7 @@ def _name(head: Head) -> str:
 def _continues(repo: Repository, start: str, now: str) -> bool:
     if not start:
         return True
-    exists = repo.run("cat-file", "-e", f"{start}^{{commit}}").returncode == 0
-    return bool(now) and exists and is_ancestor(repo, start, now)
+    return bool(now) and _exists(repo, start) and is_ancestor(repo, start, now)
 
 
 def _commits(repo: Repository, *selection: str) -> tuple[str, ...]:
