@@ -225,3 +225,46 @@ def test_the_start_of_a_process_that_is_gone_is_empty() -> None:
     child = subprocess.Popen(["true"])
     child.wait(timeout=10)
     assert process_start(child.pid) == ""
+
+
+CONTEND = """
+import os, sys, time
+from pathlib import Path
+from touchline.errors import LedgerError
+from touchline.ledger.lock import RunLock
+
+folder, alone = Path(sys.argv[1]), Path(sys.argv[2])
+won = 0
+while won < 100:
+    lock = RunLock(folder)
+    try:
+        lock.acquire()
+    except LedgerError:
+        time.sleep(0.0003)
+        continue
+    os.close(os.open(alone, os.O_CREAT | os.O_EXCL))  # fails if somebody else is inside
+    if won % 2:
+        (folder / "run.lock").unlink()
+    alone.unlink()
+    lock.release()
+    won += 1
+"""
+
+
+def test_there_is_never_a_second_holder_though_lock_files_are_removed_all_the_time(tmp_path: Path) -> None:
+    contenders = [
+        subprocess.Popen(
+            [sys.executable, "-c", CONTEND, str(tmp_path / "run"), str(tmp_path / "alone")],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    try:
+        for contender in contenders:
+            _, errors = contender.communicate(timeout=60)
+            assert contender.returncode == 0, errors
+    finally:
+        for contender in contenders:
+            contender.kill()
+            contender.communicate(timeout=10)
