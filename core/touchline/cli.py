@@ -6,15 +6,21 @@ library, so that `--help` costs little more than a bare interpreter.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from touchline.commands.globals import Globals
 from touchline.errors import TouchlineError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
@@ -35,6 +41,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("touchline.commands.completion:completion", "Print the shell's completion script."),
 }
 """Name -> ("module:command", one-line help). The help is the command's own; a test holds the two together."""
+
+
+class ReaderGone(Exception):
+    """Whoever read our output went away, which is nobody's error."""
 
 
 class LazyGroup(click.Group):
@@ -58,6 +68,19 @@ class LazyGroup(click.Group):
         if name and not name.startswith("-") and name not in COMMANDS:
             raise click.UsageError(f"no command {name!r}{_nearest(name)}", ctx)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as exc:
+            # click itself would end the process with status 1, which means that a run failed.
+            raise ReaderGone from exc
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        names = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return [*names, *super(click.Group, self).shell_complete(ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -91,24 +114,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = Globals()
     try:
         status = cli.main(args, prog_name="touchline", standalone_mode=False, obj=chosen)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever started us
+            sys.stdout.flush()
     except (KeyboardInterrupt, click.exceptions.Abort):
         return _said("touchline: interrupted", EXIT_INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as exc:
         return _said(exc.format_message(), exc.exit_code)
     except click.ClickException as exc:
         return _said(_usage_text(exc), exc.exit_code)
-    except BrokenPipeError:
-        # The reader went away, which is nobody's error; Python would complain once more while it shuts down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, ReaderGone):
+        _drop_output()
         return EXIT_BROKEN_PIPE
     except TouchlineError as exc:
         _traceback(wanted=chosen.debug)
         return _said(f"touchline: {exc}", exc.exit_code)
     except Exception as exc:  # noqa: BLE001  the last border: what is left is our own fault, and said as such
+        _traceback(wanted=chosen.debug)
+        if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):
+            _drop_output()
+            return _said(f"touchline: {exc.strerror}: {exc.filename or 'the output'}\n  Make room and try again.", 1)
         from touchline.commands.internal_error import report
 
-        _traceback(wanted=chosen.debug)
         return _said(report(exc, args), EXIT_INTERNAL)
     return status if isinstance(status, int) else 0
 
@@ -116,6 +142,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _said(text: str, status: int) -> int:
     click.echo(text, err=True)
     return status
+
+
+def _drop_output() -> None:
+    """What stdout still holds goes nowhere; Python would complain about it once more while it shuts down."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage_text(exc: click.ClickException) -> str:

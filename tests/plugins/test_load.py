@@ -134,6 +134,15 @@ def test_a_disabled_plugin_is_neither_listed_for_use_nor_imported(
     assert "scripted" not in driver_names("executor", environ={"TOUCHLINE_DISABLE_PLUGINS": "scripted"})
 
 
+def test_a_driver_installed_after_the_first_look_is_found(
+    site: Path, install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(site))
+    load_executor_class("scripted", environ={})
+    install("late", "1", {GROUP: {"late": "tl_late_driver:Late"}}, {"tl_late_driver.py": source("Late")})
+    assert load_executor_class("late", environ={}).__name__ == "Late"
+
+
 def test_an_unknown_name_says_what_is_installed() -> None:
     with pytest.raises(PluginLoadError, match=r"no executor 'nope' is installed; installed: .*scripted"):
         load_executor_class("nope", environ={})

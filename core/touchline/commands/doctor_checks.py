@@ -46,8 +46,11 @@ class Check:
     fix: str = ""
 
 
-def examine(start: Path, environ: Mapping[str, str]) -> list[Check]:
-    """Everything that `touchline doctor` reports about work in the folder `start`."""
+def examine(start: Path, environ: Mapping[str, str], *, check_timeout_s: float = CHECK_TIMEOUT_S) -> list[Check]:
+    """Everything that `touchline doctor` reports about work in the folder `start`.
+
+    `check_timeout_s` bounds each executor's own check.
+    """
     config_checks, settings = _configuration(start, environ)
     return [
         _python(),
@@ -56,7 +59,7 @@ def examine(start: Path, environ: Mapping[str, str]) -> list[Check]:
         _state_folder(start, environ),
         *config_checks,
         *_plugins(environ),
-        *_executors(settings, environ),
+        *_executors(settings, environ, check_timeout_s),
         *_surroundings(environ),
     ]
 
@@ -159,14 +162,14 @@ def _plugins(environ: Mapping[str, str]) -> list[Check]:
     ]
 
 
-def _executors(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+def _executors(settings: Settings, environ: Mapping[str, str], timeout_s: float) -> list[Check]:
     drivers = driver_names("executor", environ=environ)
     names = list(dict.fromkeys([*candidates(settings, drivers), *settings.executors, *drivers]))
     checks = []
     usable = 0
     for name in names:
         try:
-            readiness = _asked(build_executor(name, settings, environ))
+            readiness = _asked(build_executor(name, settings, environ), timeout_s)
         except TouchlineError as exc:
             checks.append(_problem(f"executor {name}", exc))
             continue
@@ -180,7 +183,7 @@ def _executors(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     return checks
 
 
-def _asked(executor: Executor) -> Readiness:
+def _asked(executor: Executor, timeout_s: float) -> Readiness:
     """What the driver says of itself; a plugin that does not answer, or fails, is not ready."""
     answers: list[Readiness] = []
     failures: list[str] = []
@@ -193,10 +196,10 @@ def _asked(executor: Executor) -> Readiness:
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
-    asking.join(CHECK_TIMEOUT_S)
+    asking.join(timeout_s)
     if answers:
         return answers[0]
-    what = failures[0] if failures else f"its check did not answer within {CHECK_TIMEOUT_S:.0f} s"
+    what = failures[0] if failures else f"its check did not answer within {timeout_s:g} s"
     return Readiness(installed=False, problem=what, fix="Report it to the plugin's author.")
 
 

@@ -78,12 +78,12 @@ def load_driver_class(kind: Kind, name: str, *, environ: Mapping[str, str] | Non
         )
     if len(found) > 1:
         raise _doubled(kind, name)
-    driver = _import(kind, name)
+    driver = _import(kind, name, next(iter(found)))
     _check(driver, kind, name)
     return cast("type[Any]", driver)
 
 
-def _import(kind: Kind, name: str) -> object:
+def _import(kind: Kind, name: str, known: EntryPoint) -> object:
     group = GROUPS[kind]
 
     def failed(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
@@ -91,17 +91,22 @@ def _import(kind: Kind, name: str) -> object:
 
     try:
         manager: DriverManager[Any] = DriverManager(group, name, on_load_failure_callback=failed)
-    except NoMatches as exc:
-        raise PluginLoadError(
-            f"{kind} {name!r} is installed, but stevedore's cache of entry points does not know it",
-            fix="Remove the folder python-entrypoints in your cache folder (usually ~/.cache) and try again.",
-        ) from exc
+    except NoMatches:
+        # stevedore's cache is older than the installation: what the metadata says is true.
+        return _load_directly(kind, known)
     except MultipleMatches as exc:
         raise _doubled(kind, name) from exc
     except (AssertionError, SystemExit) as exc:
         # Neither reaches stevedore's failure callback; an exit at import would end touchline without a word.
         raise _broken(kind, name, exc) from exc
     return cast("object", manager.driver)
+
+
+def _load_directly(kind: Kind, known: EntryPoint) -> object:
+    try:
+        return known.load()
+    except (Exception, SystemExit) as exc:
+        raise _broken(kind, known.name, exc) from exc
 
 
 def _check(driver: object, kind: Kind, name: str) -> None:
