@@ -33,6 +33,7 @@ from touchline.git.quoting import quote_path
 from touchline.git.trees import TreeState, changed_paths
 from touchline.ledger import queries
 from touchline.ledger.store import atomic_write
+from touchline.state import make_private_folder
 from touchline.turn.settle import TurnSettlement
 from touchline.turn.text import tail
 
@@ -178,7 +179,7 @@ def _converse(
 def _execute(run: Run, ledger: Ledger, executor: Executor, row: TurnRow, talk: _Talk) -> ExecutedTurn:
     options = ledger.run.options
     scratch = run.store.folder.private / "executor"
-    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(scratch)
     feedback = run.store.folder.path / row.feedback_file if row.feedback_file else None
     request = TurnRequest(
         task_id=_task_id(ledger, row.turn),

@@ -13,7 +13,7 @@ from touchline.documents.ledger import Attempt, Ledger, Status, TurnRow, Verific
 from touchline.ledger import queries
 
 MAX_RETRIES = 2
-BACKOFF_S = (15, 60)
+BACKOFF_S = (5, 30)
 USAGE_WAIT_STEP_S = 15 * 60
 USAGE_WAIT_MAX_S = 6 * 3600
 

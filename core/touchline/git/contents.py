@@ -21,6 +21,7 @@ from pathlib import Path
 from touchline.git.paths import check_relative
 from touchline.git.repository import Repository
 from touchline.git.trees import EXECUTABLE, FILE, LINK, TreeEntry, TreeState
+from touchline.state import make_private_folder
 
 MAX_SAVED_BYTES = 512 * 1024 * 1024
 _BATCH_BYTES = 64 * 1024 * 1024
@@ -44,7 +45,7 @@ def save(repo: Repository, state: TreeState, folder: Path, *, max_bytes: int = M
     what does not fit into `max_bytes` in all.
     """
     store = folder / "objects"
-    store.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(store)
     known = _object_sizes(repo, {entry.blob for entry in state.entries.values() if entry.blob})
     left_out = []
     wanted: list[tuple[int, str, TreeEntry]] = []
@@ -106,7 +107,7 @@ class _Mover:
     def move_away(self, place: Path) -> None:
         if not os.path.lexists(place):
             return
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         target = Path(tempfile.mkdtemp(dir=self._folder)) / place.name
         shutil.move(place, target)
         self.moved.append(target)

@@ -22,6 +22,7 @@ from pathlib import Path
 from touchline.errors import GitError, NotARepositoryError
 from touchline.git.isolation import Filters
 from touchline.git.repository import Repository, is_full_hash
+from touchline.state import make_private_folder
 
 _MARK = re.compile(r"touchline throw-away (\d+) (\d+\.\d+)\s*")
 CHECKOUT_TIMEOUT_S = 600.0
@@ -53,7 +54,7 @@ def throwaway_worktree(
     if not is_full_hash(commit):
         raise GitError(f"{commit!r} is no full commit id", fix="Resolve the name to a commit first.")
     place = folder.absolute()
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(place.parent)
     remove_leftovers(repo, place.parent)
     if place.exists() or place.is_symlink():
         raise GitError(f"{place} already exists", fix="Remove it, or name a folder that does not exist.")

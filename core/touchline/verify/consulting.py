@@ -20,6 +20,7 @@ from touchline.executor import Executor, Limits, TurnRequest
 from touchline.git.repository import Repository
 from touchline.process import run as run_process
 from touchline.process.environment import clean_environment
+from touchline.state import make_private_folder
 from touchline.turn.masking import Masker
 from touchline.turn.record import TurnRecord
 from touchline.turn.text import tail
@@ -135,7 +136,7 @@ def _turn(
     """The final text of one turn in a session of its own."""
     folder = place.folder / f"attempt-{attempt}"
     scratch = folder / "scratch"
-    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(scratch)
     request = TurnRequest(
         task_id=place.task_id,
         role="verifier",
@@ -171,7 +172,7 @@ def _command(
     verifier: Verifier, prompt: str, place: Place, services: VerifyServices, left_s: float, attempt: int
 ) -> str | _NoAnswer:
     """The JSON that a command printed, or what its exit status says by itself."""
-    place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(place.folder)
     output = place.folder / f"attempt-{attempt}.log"
     try:
         done = run_process(

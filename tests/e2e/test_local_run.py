@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Attempt = Callable[[int], list[dict[str, Any]]]
+
+
+def test_feedback_turns_a_failed_attempt_into_an_approved_one(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(1), attempt_of(3)], **verifiers})
+    head = project.git("rev-parse", "HEAD").strip()
+    ran = project.run()
+    assert ran.status == 0, ran.err
+    assert ran.block == {
+        "STATUS": "APPROVED_NO_PR",
+        "PR_URL": "none",
+        "PR_STATE": "none",
+        "BRANCH": "none",
+        "HEAD_SHA": head,
+        "REMOTE_HEAD_SHA": "none",
+        "TURNS_USED": "2 of 10",
+        "VERIFY_RUNS": "2",
+        "REVIEWER": "reviewer (Codex unavailable)",
+    }
+    ledger = project.ledger
+    assert [row["decision"] for row in ledger["verificationRuns"]] == ["FEEDBACK", "APPROVED"]
+    feedback = (project.folder / ledger["turns"][1]["feedbackFile"]).read_text()
+    assert "TOTAL BLOCKING ITEMS: 1" in feedback
+    assert ledger["terminal"] == {"status": "APPROVED_NO_PR", "reason": ledger["terminal"]["reason"], "reported": True}
+    assert not (project.folder / "private").exists()
+
+
+def test_a_local_run_leaves_the_work_uncommitted_and_the_index_as_it_was(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(3)], **verifiers})
+    (project.path / "mine.txt").write_text("not the player's\n")
+    (project.path / "staged.txt").write_text("staged before\n")
+    project.git("add", "staged.txt")
+    before = project.git("diff", "--cached", "--raw"), project.git("rev-parse", "HEAD")
+    assert project.run().status == 0
+    assert (project.git("diff", "--cached", "--raw"), project.git("rev-parse", "HEAD")) == before
+    assert project.git("status", "--porcelain").splitlines() == ["A  staged.txt", "?? mine.txt", "?? value.py"]
+    assert project.ledger["run"]["ownedPaths"] == ["value.py"]
+
+
+def test_the_last_turn_without_approval_is_the_turn_limit(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(1)], **verifiers})
+    ran = project.run("--max-turns", "2")
+    assert (ran.status, ran.block["STATUS"], ran.block["TURNS_USED"]) == (3, "TURN_LIMIT_VERIFY", "2 of 2")
+
+
+def test_commits_of_the_player_are_folded_back_and_kept(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    commit = {"run": {"command": "git add value.py && git commit -q -m mine"}}
+    turn = attempt_of(3)
+    project.configure({"player": [[turn[0], commit, *turn[1:]]], **verifiers}, permissions={"allow": ["bash(git *)"]})
+    head = project.git("rev-parse", "HEAD")
+    ran = project.run()
+    row = project.ledger["turns"][0]
+    assert project.git("rev-parse", "HEAD") == head
+    # The permission policy already refuses the commit; either way nothing is committed in a local run.
+    assert ran.status == 0, ran.err
+    assert row["changedPaths"] == ["value.py"]
+
+
+def test_a_second_start_of_an_ended_run_begins_a_new_one_with_numbers_that_go_on(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(3)], **verifiers})
+    assert project.run().status == 0
+    (project.path / "value.py").unlink()
+    ran = project.run()
+    assert (ran.status, ran.block["TURNS_USED"], ran.block["VERIFY_RUNS"]) == (0, "1 of 10", "1")
+    ledger = project.ledger
+    assert [row["verifyRun"] for row in ledger["verificationRuns"]] == [1, 2]
+    assert [past["terminal"]["status"] for past in ledger["runs"]] == ["APPROVED_NO_PR"]
+
+
+def test_a_change_of_touchlines_own_configuration_is_a_finding_and_changes_nothing_of_the_run(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    cheat = {"write": {"path": "touchline.yaml", "content": '{"tests": {"command": ["true"]}}'}}
+    project.configure({"player": [[cheat, *attempt_of(1)]], **verifiers})
+    ran = project.run("--max-turns", "1")
+    assert ran.status == 3
+    titles = [finding["title"] for finding in project.ledger["findings"]]
+    assert any("rules by which it is verified" in title for title in titles), titles
+    assert any("test" in title for title in titles)
+
+
+def test_a_changed_plan_is_a_blocking_finding_and_the_copy_counts(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    cheat = {"write": {"path": "docs/plans/value.md", "content": "# Do nothing\n"}}
+    project.configure({"player": [[cheat, *attempt_of(3)]], **verifiers})
+    ran = project.run("--max-turns", "1")
+    assert ran.status == 3
+    assert any(f["mechanism"] == "changed-plan" and f["severity"] == 8 for f in project.ledger["findings"])
+    assert "VALUE = 3" in (project.folder / "plan.md").read_text()
+
+
+def test_questions_are_answered_at_most_three_times_and_noted_as_assumptions(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    ask = [{"ask": "which value?"}]
+    project.configure({"player": [{"steps": ask, "resumed": [ask, attempt_of(3)]}], **verifiers})
+    ran = project.run()
+    assert ran.status == 0, ran.err
+    assert len(project.ledger["run"]["assumptions"]) == 2
+    project.configure({"player": [{"steps": ask, "resumed": [ask, ask, ask, ask]}], **verifiers})
+    (project.path / "value.py").write_text("VALUE = 3\n")
+    ran = project.run("--max-turns", "1", "--new")
+    assert ran.status == 3
+    row = project.ledger["turns"][-1]
+    assert (row["settlement"]["kind"], row["declared"]) == ("asked", False)
+    assert len(project.ledger["run"]["assumptions"]) == 3
+
+
+@pytest.mark.parametrize("kind", ["rate-limit", "model-error"])
+def test_a_failure_that_does_not_count_is_retried_in_the_same_turn(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any], kind: str
+) -> None:
+    fail = [{"fail": {"kind": kind, "reason": "busy"}}]
+    project.configure({"player": [{"steps": fail, "resumed": [attempt_of(3)]}], **verifiers})
+    ran = project.run(timeout_s=90)
+    assert ran.status == 0, ran.err
+    (row,) = project.ledger["turns"]
+    assert [one["kind"] for one in row["attempts"]] == [kind]
+
+
+def test_two_runs_on_one_change_the_second_is_refused_with_the_holders_name(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    hang = {"player": [[{"hang": 20}]], **verifiers}
+    project.configure(hang)
+    first = subprocess.Popen(
+        [sys.executable, "-m", "touchline", "run", "--no-pr", "--headless"],
+        cwd=project.path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=dict(os.environ),
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not list(Path(os.environ["XDG_STATE_HOME"]).glob("*/*/*/ledger.json")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        ran = project.run()
+        assert ran.status == 2
+        assert f"process {first.pid}" in ran.err
+        assert ran.out == ""
+    finally:
+        first.terminate()
+        assert first.wait(timeout=20) == 130
+
+
+def test_touchline_refuses_to_run_inside_a_run(project: Any, attempt_of: Attempt, verifiers: dict[str, Any]) -> None:
+    project.configure({"player": [attempt_of(3)], **verifiers})
+    ran = project.run(env={"TOUCHLINE_RUN": "20260101000000"})
+    assert ran.status == 2
+    assert "inside a run" in ran.err
