@@ -83,7 +83,7 @@ def contexts() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_chain_of_decisions_keeps_every_invariant(make: Any, data: st.DataObject) -> None:
     state = make.ledger(severityThreshold=data.draw(st.integers(1, 10)))
     for verify_run in range(1, data.draw(st.integers(1, 4)) + 1):
