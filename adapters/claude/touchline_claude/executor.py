@@ -78,8 +78,9 @@ class ClaudeExecutor:
         }
     )
 
-    def __init__(self, settings: ExecutorSettings | None = None) -> None:
+    def __init__(self, settings: ExecutorSettings | None = None, *, check_s: float = CHECK_S) -> None:
         self._settings = settings or ExecutorSettings()
+        self._check_s = check_s
         self._command = self._settings.command or ("claude",)
 
     def check(self) -> Readiness:
@@ -165,7 +166,7 @@ class ClaudeExecutor:
     def _ask(self, *arguments: str) -> str:
         environment = clean_environment(os.environ, add={"DISABLE_AUTOUPDATER": "1", **self._settings.env})
         done = run_program(
-            [*self._command, *arguments], cwd=Path(tempfile.gettempdir()), env=environment, timeout_s=CHECK_S
+            [*self._command, *arguments], cwd=Path(tempfile.gettempdir()), env=environment, timeout_s=self._check_s
         )
         return done.stdout.decode("utf-8", "replace")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from touchline.commands.demo_project import files
 from touchline.executor import ExecutorSettings
 from touchline.testing.repositories import git
 from touchline.turn.settle import FailureKind
+from touchline.verify.answers import ExerciserAnswer, JudgeAnswer, read_answer
 from touchline_scripted.executor import ScriptedExecutor
 from touchline_scripted.script import SHIPPED, load
 
@@ -34,10 +34,10 @@ def test_shipped_script_is_valid_and_ready(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_script_answers_as_judge_and_exerciser(play: Play, name: str) -> None:
-    for purpose in ("judge", "exerciser"):
+    for purpose, model in (("judge", JudgeAnswer), ("exerciser", ExerciserAnswer)):
         played = play(name, role="verifier", purpose=purpose)
         assert played.settlement.ok
-        assert isinstance(json.loads(played.turn.text.strip().splitlines()[-1]), dict)
+        assert isinstance(read_answer(played.turn.text, model), model)
 
 
 def test_oracle_carries_out_the_plans_own_solution(play: Play, repo: Path) -> None:
