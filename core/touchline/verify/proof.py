@@ -53,7 +53,7 @@ class ReadOnlyProof:
         if head != self._head:
             broke.append(f"moved HEAD to {head.branch}@{head.commit[:12]}")
             self._put_head_back(head)
-        if (staged_set(self._repo), intended_paths(self._repo)) != self._staged:
+        if self._staged_differs():
             broke.append("changed what is staged")
             restore_index(self._repo, self._index)
         now = snapshot(self._repo, self._owned, previous=self.tree)
@@ -70,6 +70,12 @@ class ReadOnlyProof:
         self._untracked |= new
         noted = f"new untracked files: {_listed(sorted(new))}" if new else ""
         return Checked("; ".join(broke), noted)
+
+    def _staged_differs(self) -> bool:
+        """Whether something else is staged; git also writes the index for reasons of its own (stat data)."""
+        if save_index(self._repo).content == self._index.content:
+            return False
+        return (staged_set(self._repo), intended_paths(self._repo)) != self._staged
 
     def _put_head_back(self, now: Head) -> None:
         before = self._head

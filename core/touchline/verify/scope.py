@@ -37,16 +37,15 @@ class Material:
 
 def gather(request: VerifyRequest, tree: TreeState) -> Material:
     """The material for `request`; `tree` is the state of the work tree now. Raises GitQueryError."""
-    dirty = _require_head(request)
+    _require_head(request)
+    beside = _beside_the_commit(request) if request.mode == "branch" else []
     with _comparison(request, tree) as comparison:
         changed = comparison.changed_paths()
         only = set(request.files) if request.mode == "files" else None
         patch = comparison.patch(max_bytes=MAX_PATCH_BYTES, only=only)
         renames = comparison.renames()
     included = list(changed) if only is None else sorted(only)
-    excluded = [path for path in changed if only is not None and path not in only]
-    if request.mode == "branch":
-        excluded += [*read_status(request.repo).untracked, *dirty]
+    excluded = [path for path in changed if only is not None and path not in only] + beside
     since = _usable_since(request)
     delta = compare(request.repo, since, request.head_sha).changed_paths() if since else ()
     branch = request.mode == "branch"
@@ -71,28 +70,30 @@ def gather(request: VerifyRequest, tree: TreeState) -> Material:
     )
 
 
-def _require_head(request: VerifyRequest) -> list[str]:
-    """Proves that what lies here is what was asked for; the tolerated changed files are returned.
-
-    Raises GitQueryError for another head, and in branch scope for tracked files that are not as in it.
-    """
+def _require_head(request: VerifyRequest) -> None:
+    """Raises GitQueryError unless the commit that lies here is the one that was asked for."""
     head = request.repo.head().commit
     if head != request.head_sha:
         raise GitQueryError(
             f"HEAD is {head or 'unborn'}, but {request.head_sha} was to be verified",
             fix="Check out the commit that is to be verified.",
         )
-    if request.mode != "branch":
-        return []
-    dirty = read_status(request.repo).dirty_tracked
-    strange = [path for path in dirty if path not in request.known_dirty]
+
+
+def _beside_the_commit(request: VerifyRequest) -> list[str]:
+    """Files that lie here and are not of the commit: untracked ones, and changed ones that are tolerated.
+
+    Raises GitQueryError for any other tracked file that is not as in the commit.
+    """
+    status = read_status(request.repo)
+    strange = [path for path in status.dirty_tracked if path not in request.known_dirty]
     if strange:
         shown = ", ".join(quote_path(path) for path in strange[:5])
         raise GitQueryError(
             f"{len(strange)} tracked files are not as in {request.head_sha}: {shown}",
             fix="Commit or undo these changes: what is verified must be the commit itself.",
         )
-    return list(dirty)
+    return [*status.untracked, *status.dirty_tracked]
 
 
 @contextlib.contextmanager
