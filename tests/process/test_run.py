@@ -212,8 +212,9 @@ def test_a_program_that_closes_its_outputs_and_lives_on_meets_the_timeout(
     assert done.duration_s < 5
 
 
-def test_a_supervised_program_may_have_an_idle_limit(program, tmp_path: Path) -> None:
-    done = run(program("time.sleep(60)"), cwd=tmp_path, timeout_s=30, idle_s=0.6, supervised=True)
+@both_forms
+def test_a_program_may_have_an_idle_limit(program, tmp_path: Path, supervised: bool) -> None:
+    done = run(program("time.sleep(60)"), cwd=tmp_path, timeout_s=30, idle_s=0.6, supervised=supervised)
     assert done.ending == "idle"
 
 

@@ -23,8 +23,10 @@ Ending = Literal["running", "exited", "wall", "idle", "grace", "cancelled", "los
 HELD_PIPE_S = 2.0
 """How long output is awaited from whoever still holds a pipe of a child that has exited."""
 
-BUSY_SHARE = 0.2
-"""Share of one processor from which a silent tree counts as working; an idle event loop stays far below."""
+BUSY_SHARE = 0.05
+"""Share of one processor from which a silent tree counts as working.
+
+An idle event loop stays far below; a build on an overloaded machine stays above."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,15 +83,15 @@ def run(
     """Run `argv` to its end, or to the end of `timeout_s` or of `idle_s` without a byte of output.
 
     Of stdout and of stderr the first (or, by `keep`, the last) `max_output_bytes` are kept each; the rest is
-    read and dropped. `output_path` records both as they come, up to `max_file_bytes`. `idle_s` holds for
-    supervised programs only. Raises ProcessError when the program cannot be started or the record not be
-    written; any exit status, timeout or cancellation is a value.
+    read and dropped. `output_path` records both as they come, up to `max_file_bytes`. Only a supervisor can tell
+    silence from work, so `idle_s` brings one. Raises ProcessError when the program cannot be started or the
+    record not be written; any exit status, timeout or cancellation is a value.
     """
     stdout = Tail(max_output_bytes) if keep == "tail" else Head(max_output_bytes)
     stderr = Tail(max_output_bytes) if keep == "tail" else Head(max_output_bytes)
     with Recording(output_path, max_file_bytes) as record:
         to_stdout, to_stderr = record.before(stdout.add), record.before(stderr.add)
-        if supervised:
+        if supervised or idle_s is not None:
             limits = ProcessLimits(
                 wall_s=timeout_s, idle_s=timeout_s if idle_s is None else idle_s, stop_s=stop_s, grace_s=timeout_s
             )
