@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from touchline.errors import UsageError
+from touchline.errors import GitError, UsageError
 from touchline.git.diff import compare_work_tree
 from touchline.git.facts import resolve_commit
-from touchline.git.folding import FoldKind, fold, inspect, mark_start, operation_in_progress
-from touchline.git.index import intend_to_add, intended_paths, read_status, save_index, staged_set
+from touchline.git.folding import FoldKind, fold, inspect, keep, mark_start, operation_in_progress
+from touchline.git.index import intend_to_add, intended_paths, read_status, restore_index, save_index, staged_set
 from touchline.git.repository import Repository
+from touchline.git.status import Status
 from touchline.git.trees import changed_paths, snapshot
 
 
@@ -190,6 +191,38 @@ def test_a_submodule_that_only_the_players_commit_made_is_untracked_again(repo: 
     found = fold(opened, start, label="r")
     assert (found.kind, found.untracked) == (FoldKind.FOLDED, (".gitmodules", "sub"))
     assert read_status(opened).untracked == (".gitmodules", "sub/")
+
+
+def test_a_fold_that_was_killed_on_the_way_is_done_again_to_the_same_end(repo: Path, git) -> None:
+    opened = Repository.open(repo)
+    start = mark_start(opened)
+    (repo / "README.md").write_text("changed\n")
+    head = _commit(git, repo, "new")
+    git(repo, "commit", "-q", "-am", "more")
+    head = git(repo, "rev-parse", "HEAD")
+    # What a kill leaves after the longest part of the work: ref and index done, the branch not yet moved.
+    keep(opened, head, label="r")
+    restore_index(opened, start.index)
+    found = fold(opened, start, label="r")
+    assert (found.kind, found.untracked) == (FoldKind.FOLDED, ("new",))
+    assert opened.head() == start.head
+    assert save_index(opened) == start.index
+    assert read_status(opened) == Status(unstaged=("README.md",), untracked=("new",))
+    assert fold(opened, start, label="r").kind is FoldKind.NOTHING
+
+
+def test_a_fold_that_git_refuses_leaves_branch_and_index_as_they_were(repo: Path, git) -> None:
+    opened = Repository.open(repo)
+    start = mark_start(opened)
+    head = _commit(git, repo, "new")
+    index = save_index(opened)
+    lock = repo / ".git/refs/heads/main.lock"
+    lock.touch()
+    with pytest.raises(GitError, match=r"update-ref.*main\.lock"):
+        fold(opened, start, label="r")
+    assert (opened.head().commit, save_index(opened)) == (head, index)
+    lock.unlink()
+    assert fold(opened, start, label="r").kind is FoldKind.FOLDED
 
 
 def test_looking_changes_nothing(repo: Path, git) -> None:

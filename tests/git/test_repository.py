@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from touchline.errors import GitError, GitQueryError, NotARepositoryError
-from touchline.git.repository import Head, Repository, redact
+from touchline.git.call import redact
+from touchline.git.repository import Head, Repository
 
 
 def test_a_repository_is_found_from_any_folder_inside_it(repo: Path) -> None:

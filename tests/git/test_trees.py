@@ -226,8 +226,8 @@ def test_a_snapshot_writes_nothing_into_the_repository(with_submodule: Path) -> 
     assert {place: place.stat().st_mtime_ns for place in with_submodule.rglob("*")} == before
 
 
-def test_a_second_snapshot_of_ten_thousand_files_reads_none_of_them(repo: Path, git) -> None:
-    for number in range(10_000):
+def test_a_second_snapshot_of_many_files_reads_none_of_them(repo: Path, git) -> None:
+    for number in range(2_000):
         place = repo / f"d{number % 100}/f{number}"
         place.parent.mkdir(exist_ok=True)
         place.write_text(str(number))
@@ -235,7 +235,7 @@ def test_a_second_snapshot_of_ten_thousand_files_reads_none_of_them(repo: Path, 
     time.sleep(0.2)
     opened = Repository.open(repo)
     first = snapshot(opened)
-    for number in range(10_000):
+    for number in range(2_000):
         assert first.entries[f"d{number % 100}/f{number}"] is not None
     started = time.process_time()
     second = snapshot(opened, previous=first)

@@ -17,8 +17,9 @@ from itertools import islice
 from pathlib import Path
 
 from touchline.errors import GitQueryError
+from touchline.git.call import require
 from touchline.git.isolation import Filters
-from touchline.git.repository import Repository, is_full_hash, require
+from touchline.git.repository import Repository, is_full_hash
 from touchline.git.trees import EXECUTABLE, FILE, LINK, SUBMODULE, TreeEntry, TreeState
 
 _OPTIONS = (

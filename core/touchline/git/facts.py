@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from touchline.errors import GitQueryError
-from touchline.git.repository import Repository, as_repository, is_full_hash, require
+from touchline.git.call import require
+from touchline.git.repository import Repository, as_repository, is_full_hash
 
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NOT_A_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^-|^@$|^$|//|/$|\.$|\.lock$")

@@ -18,7 +18,7 @@ from touchline.errors import GitError, UsageError
 from touchline.git.facts import is_ancestor
 from touchline.git.index import SavedIndex, restore_index, save_index
 from touchline.git.repository import Head, Repository, is_full_hash
-from touchline.git.trees import SUBMODULE, changed_paths, snapshot, tracked_modes
+from touchline.git.trees import SUBMODULE, changed_paths, commit_modes, snapshot, tracked_modes
 
 KEPT_REFS = "refs/touchline/kept/"
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -123,26 +123,29 @@ def fold(repo: Repository, start: TurnStart, *, label: str, owned: Collection[st
     if found.kind is not FoldKind.FOLDED:
         return found
     theirs = save_index(repo)
-    before = snapshot(repo, owned)
+    in_commit = commit_modes(repo, head.commit)
+    files = {*owned, *(path for path, mode in in_commit.items() if mode != SUBMODULE)}
+    before = snapshot(repo, files)
     kept = keep(repo, head.commit, label=label)
-    _move(repo, head.commit, start.head.commit)
+    # The branch goes last: a run that is killed on the way folds once more and comes to the same end.
     try:
         restore_index(repo, start.index)
         tracked = tracked_modes(repo)
         # A submodule that only the player's commits had made one is an untracked repository again.
         loose = {path for path, entry in before.entries.items() if entry.mode == SUBMODULE and path not in tracked}
-        after = snapshot(repo, [*owned, *(before.entries.keys() - loose)], previous=before)
+        after = snapshot(repo, files | (before.entries.keys() - loose), previous=before)
         if set(changed_paths(before, after)) - loose:
             raise GitError(
                 f"the work tree {repo.work_tree} changed while the player's commits were taken back",
                 fix=f"Stop what writes there and start again; the commits are kept as {kept}.",
             )
+        _move(repo, head.commit, start.head.commit)
     except GitError:
-        _move(repo, start.head.commit, head.commit)
         restore_index(repo, theirs)
         raise
-    untracked = tuple(sorted(before.entries.keys() - tracked.keys() - set(owned)))
-    return Folded(FoldKind.FOLDED, found.reason, found.commits, kept, untracked)
+    loose.update(path for path, mode in in_commit.items() if mode == SUBMODULE and repo.inside(path).is_dir())
+    untracked = (after.entries.keys() | loose) - tracked.keys() - set(owned)
+    return Folded(FoldKind.FOLDED, found.reason, found.commits, kept, tuple(sorted(untracked)))
 
 
 def keep(repo: Repository, commit: str, *, label: str) -> str:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from touchline.errors import GitError
+from touchline.git.call import query_failure
 from touchline.git.isolation import Filters
 from touchline.git.paths import check_relative
-from touchline.git.repository import Repository, query_failure, submodule_at
+from touchline.git.repository import Repository, submodule_at
 from touchline.git.status import Status, parse_status
 from touchline.process import Completed
 

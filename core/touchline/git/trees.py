@@ -31,6 +31,7 @@ __all__ = [
     "TreeEntry",
     "TreeState",
     "changed_paths",
+    "commit_modes",
     "ignore_rules",
     "snapshot",
     "tracked_modes",
@@ -116,11 +117,17 @@ def snapshot(
 
 def tracked_modes(repo: Repository) -> dict[str, str]:
     """Path -> git's mode, for everything in the index."""
-    modes = {}
-    for record in os.fsdecode(repo.git("ls-files", "-s", "-z")).split("\0")[:-1]:
-        meta, _, path = record.partition("\t")
-        modes[path] = meta[:6]
-    return modes
+    return _modes(repo.git("ls-files", "-s", "-z"))
+
+
+def commit_modes(repo: Repository, commit: str) -> dict[str, str]:
+    """Path -> git's mode, for everything in a commit (full id)."""
+    return _modes(repo.git("ls-tree", "-r", "-z", "--full-tree", commit))
+
+
+def _modes(listing: bytes) -> dict[str, str]:
+    records = (record.partition("\t") for record in os.fsdecode(listing).split("\0")[:-1])
+    return {path: meta[:6] for meta, _, path in records}
 
 
 def changed_paths(before: TreeState, after: TreeState) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from touchline.errors import GitError
-from touchline.git.repository import Repository, as_repository, require
+from touchline.git.call import require
+from touchline.git.repository import Repository, as_repository
 
 _MAX_RULES_BYTES = 8 * 1024 * 1024
 
