@@ -243,6 +243,7 @@ SWITCH = "import subprocess; subprocess.run(['git', 'switch', '-q', 'main'], che
 DETACH = "import subprocess; subprocess.run(['git', 'checkout', '-q', '--detach', 'main'], check=True)"
 RESET = "import subprocess; subprocess.run(['git', 'reset', '-q', '--hard', 'main'], check=True)"
 STAGE = "import subprocess; subprocess.run(['git', 'rm', '-q', '--cached', 'README.md'], check=True)"
+CONFIG = "import pathlib; pathlib.Path('.git/config').write_text('broken [')"
 HOOK = (
     "import pathlib; hooks = pathlib.Path('.git/hooks'); hooks.mkdir(exist_ok=True); "
     "(hooks / 'post-commit').write_text('x')"
@@ -258,7 +259,8 @@ HOOK = (
         (DETACH, "moved HEAD to HEAD@"),
         (RESET, "moved HEAD to topic@"),
         (STAGE, "changed what is staged"),
-        (HOOK, "git's own hook post-commit"),
+        (HOOK, "git's own hooks/post-commit"),
+        (CONFIG, "git's own config"),
     ],
 )
 def test_a_verifier_that_changes_something_is_blocked_and_its_change_undone(
@@ -273,6 +275,7 @@ def test_a_verifier_that_changes_something_is_blocked_and_its_change_undone(
     assert (git(change, "rev-parse", "HEAD"), git(change, "branch", "--show-current")) == (head, branch)
     assert git(change, "status", "--porcelain") == ""
     assert (change / "calc.py").read_text().startswith("def divide")
+    assert not (change / ".git" / "hooks" / "post-commit").exists()
 
 
 def test_the_exerciser_is_held_to_the_same_proof(change: Path, tmp_path: Path, cancel: Cancellation) -> None:
@@ -469,6 +472,7 @@ def test_scripted_sessions_judge_and_exercise(change: Path, tmp_path: Path, canc
     assert [one.title for one in report.findings] == ["Zero is not handled"]
     record = tmp_path / "output" / "verify-1" / "judge-reviewer" / "attempt-1" / "render.log"
     assert record.read_text().startswith("I look.")
+    assert not list((tmp_path / "output").rglob("scratch"))
     assert record.stat().st_mode & 0o777 == 0o600
 
 
@@ -655,6 +659,7 @@ def test_an_owned_file_that_a_verifier_changes_is_put_back(repo: Path, tmp_path:
     report = verify(local(repo, tmp_path, "calc.py"), services(judge, CONTENT, cancel=cancel))
     assert statuses(report)["a"] == "BLOCKED"
     assert (repo / "calc.py").read_text() == "mine\n"
+    assert not (tmp_path / "output" / "verify-1" / "proof" / "objects").exists()
 
 
 def test_staged_and_unstaged_changes_are_scopes_of_their_own(repo: Path, tmp_path: Path, cancel: Cancellation) -> None:

@@ -7,6 +7,7 @@ on advice that it gave before. A malformed answer is asked for once again, then 
 from __future__ import annotations
 
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Callable
@@ -150,16 +151,20 @@ def _turn(
         turn=max(place.turn, 1),
         purpose=purpose,
     )
-    with TurnRecord(folder, services.secrets) as record:
-        executed = execute_turn(
-            executor,
-            request,
-            record=record,
-            permit=services.permit,
-            cancel=services.cancel,
-            run_id=services.run_id,
-            secrets=services.secrets,
-        )
+    try:
+        with TurnRecord(folder, services.secrets) as record:
+            executed = execute_turn(
+                executor,
+                request,
+                record=record,
+                permit=services.permit,
+                cancel=services.cancel,
+                run_id=services.run_id,
+                secrets=services.secrets,
+            )
+    finally:
+        # Nothing ever resumes this session, and a driver may have put credentials there.
+        shutil.rmtree(scratch, ignore_errors=True)
     settled = settle_turn(executor, executed, role="verifier", repo=place.repo, start_commit=place.head_sha)
     if settled.ok:
         return settled.text

@@ -54,6 +54,8 @@ def verify(request: VerifyRequest, services: VerifyServices) -> Report:
         report = reporting.failed_report(request, "blocked", str(stopped))
     except GitError as error:
         report = reporting.failed_report(request, "error", error.what)
+    except OSError as error:
+        report = reporting.failed_report(request, "error", f"a file could not be read or written: {error}")
     atomic_write(request.report_path, report.to_bytes())
     return report
 
@@ -72,8 +74,7 @@ class _Verification:
         request = self._request
         make_private_folder(self._folder)
         material = gather(request, snapshot(request.repo, request.owned))
-        with self._workspace() as repo:
-            proof = self._proofs(repo)
+        with self._workspace() as repo, contextlib.closing(self._proofs(repo)) as proof:
             base = self._tests_at_base()
             tests = self._tests(repo, base, proof)
             self._go_on()

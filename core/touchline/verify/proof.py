@@ -1,12 +1,13 @@
 """The proof that a verifier changed nothing, and the way back if it did (spec page 5; DESIGN.md, "tree hash").
 
 Compared before and after each verifier: HEAD, what is staged, the tracked files and owned paths, and the
-repository's own program code and settings. What can be put back is put back (branch, commit, index, files); new
-untracked files are named only, since building and running may leave some.
+repository's own program code and settings. What can be put back is put back (branch, commit, index, files, hooks,
+configuration); new untracked files are named only, since building and running may leave some.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from touchline.git.quoting import quote_path
 from touchline.git.repository import Head, Repository
 from touchline.git.trees import TreeState, changed_paths, snapshot
 from touchline.git.untracked import untracked
+from touchline.verify.gitfiles import GitFiles
 
 MAX_NAMED = 10
 
@@ -43,12 +45,16 @@ class ReadOnlyProof:
         self._head = repo.head()
         self._index = save_index(repo)
         self._staged = staged_set(repo), intended_paths(repo)
+        self._git_files = GitFiles(repo, folder / "displaced")
         self._fingerprint = take_fingerprint(repo)
         self._untracked = set(untracked(repo))
 
     def check(self) -> Checked:
         """What changed since the last check. Raises GitError if it cannot be put back: then nothing is proved."""
         broke = []
+        put_back = self._git_files.put_back()
+        if put_back:
+            broke.append(f"changed git's own {_listed(put_back)}")
         head = self._repo.head()
         if head != self._head:
             broke.append(f"moved HEAD to {head.branch}@{head.commit[:12]}")
@@ -64,12 +70,16 @@ class ReadOnlyProof:
         fingerprint = take_fingerprint(self._repo)
         settings = compare_fingerprints(self._fingerprint, fingerprint)
         if settings:
-            broke.append(f"changed git's own {_listed(settings)}")
+            broke.append(f"changed {_listed(settings)}, which stays so")
             self._fingerprint = fingerprint
         new = set(untracked(self._repo)) - self._untracked
         self._untracked |= new
         noted = f"new untracked files: {_listed(sorted(new))}" if new else ""
         return Checked("; ".join(broke), noted)
+
+    def close(self) -> None:
+        """Drop the copies; what was moved out of the way stays."""
+        shutil.rmtree(self._folder / "objects", ignore_errors=True)
 
     def _staged_differs(self) -> bool:
         """Whether something else is staged; git also writes the index for reasons of its own (stat data)."""
@@ -116,6 +126,11 @@ class Proofs:
         return Checked(
             "; ".join(one.broke for one in checked if one.broke), "; ".join(one.noted for one in checked if one.noted)
         )
+
+    def close(self) -> None:
+        """Drop what was kept for putting back."""
+        for proof in self._proofs:
+            proof.close()
 
 
 def _listed(names: Iterable[str]) -> str:
