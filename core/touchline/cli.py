@@ -126,8 +126,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return EXIT_BROKEN_PIPE
     except TouchlineError as exc:
+        # A message may name what a repository or a model chose: nothing in it is for the terminal to obey.
+        from touchline.turn.shown import printable_lines
+
         _traceback(wanted=chosen.debug)
-        return _said(f"touchline: {exc}", exc.exit_code)
+        return _said(printable_lines(f"touchline: {exc}"), exc.exit_code)
     except Exception as exc:  # noqa: BLE001  the last border: what is left is our own fault, and said as such
         _traceback(wanted=chosen.debug)
         if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):

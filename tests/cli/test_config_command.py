@@ -47,6 +47,16 @@ def test_show_prints_every_value_and_where_it_comes_from(
     assert "run.max_turns = 3" in touchline("config", "show").out.splitlines()
 
 
+def test_each_deny_rule_stands_with_its_own_origin(
+    here: Path, touchline: Touchline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "touchline.yaml").write_text("permissions: {deny: ['bash(a   b)']}\n")
+    monkeypatch.setenv("TOUCHLINE_CFG__PERMISSIONS__DENY", "['bash(c)']")
+    lines = touchline("config", "show", "--origin").out.splitlines()
+    assert f'permissions.deny[0] = "bash(a   b)"   # repository file {here}/touchline.yaml:1:22' in lines
+    assert 'permissions.deny[1] = "bash(c)"   # environment TOUCHLINE_CFG__PERMISSIONS__DENY' in lines
+
+
 def test_show_as_json_holds_settings_and_origins(here: Path, touchline: Touchline) -> None:
     (here / "touchline.yaml").write_text("run: {max_turns: 3}\n")
     found = json.loads(touchline("config", "show", "--json").out)

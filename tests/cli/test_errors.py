@@ -43,6 +43,11 @@ def test_an_error_of_the_user_is_one_message_with_its_fix_and_no_traceback(
     assert said.err == "touchline: x.yaml:1:2: wrong\n  Write it right.\n"
 
 
+def test_a_message_cannot_steer_the_terminal(command: Command, touchline: Callable[..., Any]) -> None:
+    said = touchline(command("raise ConfigError('a\\x1b[2Jb')"))
+    assert said.err == "touchline: a\\x1b[2Jb\n"
+
+
 def test_debug_adds_the_traceback(command: Command, touchline: Callable[..., Any]) -> None:
     said = touchline("--debug", command("raise ConfigError('wrong')"))
     assert said.status == 2

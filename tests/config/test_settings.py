@@ -103,6 +103,16 @@ def test_an_empty_or_broken_command_is_refused(line: str) -> None:
     )
 
 
+@pytest.mark.parametrize("host", ["github.com", "git.example.com:8443", "localhost"])
+def test_a_forge_is_named_by_its_host(host: str) -> None:
+    assert list(check_document(f"forge: {{'{host}': {{}}}}".encode(), "f").forge) == [host]
+
+
+@pytest.mark.parametrize("host", ["GitHub.com", "https://github.com", "github.com/x", "user@host", "-a", "a:b"])
+def test_what_is_no_host_is_refused(host: str) -> None:
+    assert "expected a host name" in refusal(f"forge: {{'{host}': {{}}}}")
+
+
 def test_a_reviewer_is_an_executor_or_a_command_and_not_both() -> None:
     assert "expected either `executor` or `command`" in refusal("reviewers: [{name: a}]")
     assert "expected either `executor` or `command`" in refusal("reviewers: [{name: a, executor: b, command: c}]")

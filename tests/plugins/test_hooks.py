@@ -344,6 +344,24 @@ def test_an_installed_plugin_that_is_broken_blocks_gates_and_not_the_other_plugi
     assert (rows["good good"]["kind"], rows["good good"]["api_version"]) == ("hooks", 1)
 
 
+def test_two_hook_plugins_of_one_name_are_both_named_and_neither_is_loaded(
+    install: Install, python: Python, listed: Listed
+) -> None:
+    install("first", "1", {"touchline.hooks": {"same": "first_hooks"}}, {"first_hooks.py": GOOD})
+    install("second", "2", {"touchline.hooks": {"same": "second_hooks"}}, {"second_hooks.py": GOOD})
+    gates, texts, said = python("-c", LOAD).stdout.splitlines()
+    assert gates == "['plugin same BLOCKED', 'plugin same BLOCKED']"
+    assert texts == "[]"
+    assert "first 1 (first_hooks) and second 2 (second_hooks)" in said
+    assert "first 1 (first_hooks) and second 2 (second_hooks)" in listed()["same first"]["error"]
+
+
+def test_a_plugin_that_is_installed_and_named_is_called_once(install: Install, python: Python) -> None:
+    install("good", "1", {"touchline.hooks": {"good": "good_hooks"}}, {"good_hooks.py": GOOD})
+    done = python("-c", LOAD.replace("load_hooks(say", "load_hooks(['good_hooks'], say"))
+    assert done.stdout.splitlines()[1] == "['from good_hooks']"
+
+
 def test_a_broken_plugin_that_is_switched_off_blocks_nothing(install: Install, python: Python) -> None:
     install("bad", "2", {"touchline.hooks": {"bad": "bad_hooks"}}, {"bad_hooks.py": "import not_there"})
     assert python("-c", LOAD, TOUCHLINE_DISABLE_PLUGINS="bad").stdout.splitlines() == ["[]", "[]", "[]"]

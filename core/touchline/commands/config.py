@@ -29,7 +29,7 @@ def show(*, origin: bool, as_json: bool, config_file: str | None, repo: str) -> 
     from touchline.config import keys
     from touchline.config.load import load_local
     from touchline.config.masking import shown
-    from touchline.turn.shown import printable
+    from touchline.turn.shown import printable, printable_lines
 
     loaded = load_local(Path(repo), environ=os.environ, config_file=_path(config_file))
     values = shown(loaded.settings.model_dump(mode="json", by_alias=True))
@@ -47,8 +47,8 @@ def show(*, origin: bool, as_json: bool, config_file: str | None, repo: str) -> 
         )
         return
     for path, value in leaves.items():
-        line = printable(f"{keys.render(path)} = {json.dumps(value, ensure_ascii=False)}", 2000)
-        click.echo(f"{line}   # {loaded.origin(path)}" if origin else line)
+        line = printable_lines(f"{keys.render(path)} = {json.dumps(value, ensure_ascii=False)}")
+        click.echo(f"{line}   # {printable(str(loaded.origin(path)), 1000)}" if origin else line)
 
 
 @config.command()
@@ -158,6 +158,9 @@ def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tupl
     if isinstance(value, dict) and value:
         for key, one in value.items():
             yield from _leaves(one, (*path, key))
+    elif path == ("permissions", "deny") and value:  # its rules can come from several levels
+        for index, one in enumerate(value):
+            yield (*path, index), one
     else:
         yield path, value
 

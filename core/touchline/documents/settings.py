@@ -26,6 +26,7 @@ from touchline.documents.duration import EXPECTED, parse_duration
 _SHELL = re.compile(r"[|&;<>`\n]|\$[({]")
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)\Z", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*", re.ASCII)
 
 
@@ -75,6 +76,12 @@ def _name(value: str) -> str:
     return value
 
 
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        raise ValueError("expected a host name in lower case, with `:port` where it has one of its own")
+    return value
+
+
 def _text(value: str) -> str:
     if not value.strip():
         raise ValueError("expected text that is not empty")
@@ -97,6 +104,7 @@ Command = Annotated[
 """A program and its arguments, run without a shell; a text is split into words as a shell would."""
 
 Name = Annotated[str, AfterValidator(_name)]
+Host = Annotated[str, AfterValidator(_host)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Text = Annotated[str, AfterValidator(_text)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
@@ -315,7 +323,7 @@ class Settings(Section):
     """Rules of your own."""
     verify: VerifyConfig = VerifyConfig()
     """How a turn's work is verified."""
-    forge: dict[Name, ForgeConfig] = {}
+    forge: dict[Host, ForgeConfig] = {}
     """Forges by host name."""
     run: RunConfig = RunConfig()
     """Defaults of `touchline run`."""

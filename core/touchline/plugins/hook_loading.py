@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Final
 
 from touchline.errors import PluginLoadError
@@ -45,6 +45,7 @@ def load_hooks(
     broken = []
     for entry in installed:
         try:
+            _refuse_doubled(entry, installed)
             _register(manager, entry.load, entry.name)
         except PluginLoadError as exc:
             broken.append(BrokenHooks(entry.name, f"{describe(entry)}: {exc.what}"))
@@ -63,13 +64,15 @@ def load_hooks(
 def survey_hooks(environ: Mapping[str, str] | None = None) -> list[PluginRow]:
     """Every installed hook plugin, sorted by name, with what is wrong with it. Imports all of them."""
     off = disabled_names(environ)
+    installed = sorted(entry_points(group=HOOKS), key=lambda entry: entry.name)
     rows = []
-    for entry in sorted(entry_points(group=HOOKS), key=lambda entry: entry.name):
+    for entry in installed:
         error = ""
         hooks: tuple[str, ...] = ()
         disabled = entry.name in off
         if not disabled:
             try:
+                _refuse_doubled(entry, installed)
                 hooks = _register(_new_manager(), entry.load, entry.name)
             except PluginLoadError as exc:
                 error = exc.what
@@ -99,6 +102,12 @@ def _new_manager() -> pluggy.PluginManager:
     return manager
 
 
+def _refuse_doubled(entry: EntryPoint, installed: Sequence[EntryPoint]) -> None:
+    same = [describe(other) for other in installed if other.name == entry.name]
+    if len(same) > 1:
+        raise PluginLoadError(f"more than one distribution provides this name: {' and '.join(same)}")
+
+
 def _register(manager: pluggy.PluginManager, load: Callable[[], object], name: str) -> tuple[str, ...]:
     """Import and register one plugin; the names of its hooks. Raises PluginLoadError and leaves nothing behind."""
     import pluggy
@@ -107,6 +116,8 @@ def _register(manager: pluggy.PluginManager, load: Callable[[], object], name: s
         plugin = load()
     except (Exception, SystemExit) as exc:
         raise PluginLoadError(f"failed to load: {type(exc).__name__}: {exc}") from exc
+    if manager.is_registered(plugin):  # installed, and named with -p as well
+        return ()
     version = getattr(plugin, "api_version", None)
     if version != API_VERSION:
         spoken = f"speaks plugin API {version}" if version is not None else "declares no `api_version`"
