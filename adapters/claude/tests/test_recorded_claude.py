@@ -10,9 +10,18 @@ from typing import Any
 
 import pytest
 
-from touchline.executor import Limits, Notice, PermissionAnswer, Retrying, TextDelta, ToolFinished, ToolStarted
+from touchline.executor import (
+    ExecutorSettings,
+    PermissionAnswer,
+    Retrying,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from touchline.testing import RecordedExecutorContract
 from touchline.testing.replay import ReplayCli
 from touchline.turn.settle import FailureKind
+from touchline_claude.executor import ClaudeExecutor
 
 Play = Callable[..., Any]
 DATA = Path(__file__).with_name("data")
@@ -23,6 +32,15 @@ def recorded(name: str) -> bytes:
     """A recorded stream with its session replaced by the one that the test asks for."""
     text = (DATA / f"{name}.jsonl").read_text(encoding="utf-8")
     return re.sub(r'("session_id": ?)"[^"]*"', rf'\1"{SESSION}"', text).encode()
+
+
+class TestRecordedClaude(RecordedExecutorContract):
+    def driver(self, command: tuple[str, ...]) -> ClaudeExecutor:
+        return ClaudeExecutor(ExecutorSettings(command=command))
+
+    def stream(self, text: str, session_id: str) -> bytes:
+        lines = (DATA / "2.1.332" / "resumed.jsonl").read_text(encoding="utf-8").replace("Again.", text)
+        return re.sub(r'("session_id": ?)"[^"]*"', rf'\1"{session_id}"', lines).encode()
 
 
 @pytest.mark.parametrize(
@@ -118,40 +136,6 @@ def test_request_that_is_not_offered_is_refused(play: Play, tmp_path: Path) -> N
     answer = json.loads(cli.stdin()[1])
     assert answer["response"]["subtype"] == "error"
     assert answer["response"]["request_id"] == "r-1"
-
-
-def test_result_is_kept_when_the_program_hangs_after_it(play: Play, tmp_path: Path) -> None:
-    played = play(ReplayCli(tmp_path, recorded("2.1.332/allowed_tool"), hang_s=60))
-    assert played.turn.failure is None
-    assert played.turn.duration_s < 10
-    assert any(isinstance(event, Notice) and "did not exit" in event.text for event in played.events)
-
-
-def test_exit_status_0_without_a_result_is_a_lost_result(play: Play, tmp_path: Path) -> None:
-    lines = recorded("2.1.332/allowed_tool").splitlines(keepends=True)
-    played = play(ReplayCli(tmp_path, b"".join(lines[:-1])))
-    assert played.turn.failure.kind is FailureKind.LOST_RESULT
-    assert played.turn.text.startswith("Done.")
-
-
-def test_half_a_result_is_a_lost_result(play: Play, tmp_path: Path) -> None:
-    played = play(ReplayCli(tmp_path, recorded("2.1.332/allowed_tool")[:-200]))
-    assert played.turn.failure.kind is FailureKind.LOST_RESULT
-
-
-def test_result_after_the_interrupt_is_late_and_not_accepted(play: Play, tmp_path: Path) -> None:
-    cli = ReplayCli(tmp_path, recorded("2.1.332/allowed_tool"), after_interrupt=True)
-    played = play(cli, limits=Limits(wall_s=20, idle_s=1, grace_s=1))
-    assert played.turn.failure.kind is FailureKind.STALLED
-    assert played.turn.text == ""
-
-
-def test_stream_in_small_pieces_and_with_invalid_bytes_is_read(play: Play, tmp_path: Path) -> None:
-    stream = recorded("2.1.332/allowed_tool").replace(b"Done.", "Grüße 👩‍🚀 ".encode() + b"\xff\xc3 end.")
-    cli = ReplayCli(tmp_path, b"\xff\xfe not utf-8\n" + stream, piece=7)
-    played = play(cli, limits=Limits(wall_s=30, idle_s=20, grace_s=1))
-    assert played.turn.failure is None
-    assert played.turn.text.startswith("Grüße 👩‍🚀 \ufffd\ufffd end.")
 
 
 def test_announced_retries_are_events(play: Play, tmp_path: Path) -> None:

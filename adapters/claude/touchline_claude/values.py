@@ -20,7 +20,13 @@ def items(value: Any) -> list[Mapping[str, Any]]:
 def text(fields: Mapping[str, Any], key: str) -> str:
     """A string field, or ""; lone surrogates become U+FFFD, so that it can be encoded."""
     value = fields.get(key)
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
 
 
 def whole(fields: Mapping[str, Any], key: str) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from touchline.documents.base import Usage
 from touchline.executor import ExecutorSettings
-from touchline.testing import ExecutorContract
+from touchline.testing import ExecutorContract, RecordedExecutorContract
 from touchline.testing.steps import HttpError, Say, Shell, Silent, Step, ToolCall
 from touchline_scripted.executor import ScriptedExecutor
 
@@ -69,3 +69,16 @@ class TestScriptedExecutor(ExecutorContract):
     @pytest.fixture
     def executor(self, model: ScriptDouble, tmp_path: Path) -> ScriptedExecutor:
         return ScriptedExecutor(ExecutorSettings(script=str(tmp_path / "script.json")))
+
+
+class TestRecordedScripted(RecordedExecutorContract):
+    def driver(self, command: tuple[str, ...]) -> ScriptedExecutor:
+        return ScriptedExecutor(ExecutorSettings(command=command))
+
+    def stream(self, text: str, session_id: str) -> bytes:
+        events = [
+            {"event": "started", "session_id": session_id, "model": "scripted"},
+            {"event": "text", "text": text},
+            {"event": "end", "text": text},
+        ]
+        return b"".join(json.dumps(event, ensure_ascii=False).encode() + b"\n" for event in events)

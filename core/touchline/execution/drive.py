@@ -79,7 +79,7 @@ class _Tally:
     usage: Usage | None = None
     events: int = 0
     question: QuestionAsked | None = None
-    open_tools: int = 0
+    open_tools: list[str] = field(default_factory=list)
     answered: bool = False
     """The model did something: text, a tool, tokens. A resume without any of it is a lost resume."""
     pieces: list[str] = field(default_factory=list)
@@ -189,7 +189,7 @@ def _consume(
         if tally.over():
             continue
         reason = overspent(budget, tally.usage)
-        if reason and tally.open_tools == 0:
+        if reason and not tally.open_tools:
             return Failure(FailureKind.BUDGET, f"budget spent: {reason}")
         if host.elapsed_s > request.limits.wall_s + WALL_MARGIN_S:
             return Failure(FailureKind.TIMEOUT, f"the turn took longer than {request.limits.wall_s:.0f} s")
@@ -210,11 +210,13 @@ def _note(executor: Executor, request: TurnRequest, host: TurnHost, tally: _Tall
         case TextDelta(text=text):
             tally.answered = True
             tally.add_text(text)
-        case ToolStarted():
+        case ToolStarted(id=call):
             tally.answered = True
-            tally.open_tools += 1
-        case ToolFinished():
-            tally.open_tools = max(0, tally.open_tools - 1)
+            if call not in tally.open_tools:
+                tally.open_tools.append(call)
+        case ToolFinished(id=call):
+            if call in tally.open_tools:
+                tally.open_tools.remove(call)
         case UsageReported():
             tally.answered = tally.answered or event.output > 0
             tally.usage = add_usage(tally.usage, event)

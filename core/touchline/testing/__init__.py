@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from touchline.testing.clis import find_cli
-    from touchline.testing.executors import SUITE_VERSION, ExecutorContract
+    from touchline.testing.executors import SUITE_VERSION, ExecutorContract, RecordedExecutorContract
     from touchline.testing.model import ScriptedModel
 
-__all__ = ["SUITE_VERSION", "ExecutorContract", "ScriptedModel", "find_cli"]
+__all__ = ["SUITE_VERSION", "ExecutorContract", "RecordedExecutorContract", "ScriptedModel", "find_cli"]
 
 _HOMES = {
     "ExecutorContract": "touchline.testing.executors",
+    "RecordedExecutorContract": "touchline.testing.executors",
     "SUITE_VERSION": "touchline.testing.executors",
     "ScriptedModel": "touchline.testing.model",
     "find_cli": "touchline.testing.clis",

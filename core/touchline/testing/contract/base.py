@@ -35,22 +35,11 @@ def requires(*capabilities: Capability) -> Callable[[Test], Test]:
     return mark
 
 
-class ContractBase:
-    """Fixtures of the kit. A subclass gives `executor`; a driver without a model API gives `model` too."""
+class Isolated:
+    """An environment with nothing of the user's in it."""
 
     user_files: ClassVar[Mapping[str, str]] = {}
     """The CLI's own configuration as a user might have it: path below HOME to content. It must stay as it is."""
-
-    @pytest.fixture
-    def executor(self, model: ModelDouble) -> Executor:
-        """The driver under test, speaking to `model`. To be given by the subclass."""
-        pytest.fail("a contract class gives the fixture `executor`")
-
-    @pytest.fixture
-    def model(self, tmp_path: Path) -> Iterator[ModelDouble]:
-        """The model behind the driver."""
-        with ScriptedModel() as server:
-            yield server
 
     @pytest.fixture(autouse=True)
     def home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -67,6 +56,21 @@ class ContractBase:
         monkeypatch.setenv("HOME", str(home))
         monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         return home
+
+
+class ContractBase(Isolated):
+    """Fixtures of the kit. A subclass gives `executor`; a driver without a model API gives `model` too."""
+
+    @pytest.fixture
+    def executor(self, model: ModelDouble) -> Executor:
+        """The driver under test, speaking to `model`. To be given by the subclass."""
+        pytest.fail("a contract class gives the fixture `executor`")
+
+    @pytest.fixture
+    def model(self, tmp_path: Path) -> Iterator[ModelDouble]:
+        """The model behind the driver."""
+        with ScriptedModel() as server:
+            yield server
 
     @pytest.fixture
     def scratch(self, tmp_path: Path) -> Path:
