@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import click
 
 
@@ -26,10 +23,11 @@ def command(
     answer: str | None,
     show: bool,
 ) -> None:
-    """Answer a waiting ticket of a run (PROJECT/CHANGE or its folder)."""
+    """Answer a waiting permission request or question of a run."""
     import os
     from datetime import UTC, datetime
 
+    from touchline.commands.run_folders import find_run
     from touchline.errors import UsageError
     from touchline.permissions.tickets import Answer, TicketFolder
     from touchline.turn.shown import printable_lines
@@ -44,7 +42,7 @@ def command(
         raise UsageError("--deny and --reason belong together", fix="Say why: --deny --reason TEXT.")
     if answer is not None and not answer.strip():
         raise UsageError("the answer is empty", fix="Give it: --answer TEXT.")
-    tickets = TicketFolder(find_run_folder(run, os.environ))
+    tickets = TicketFolder(find_run(run, os.environ).path)
     if show:
         click.echo(printable_lines(tickets.read(ticket).to_bytes().decode()), nl=False)
         return
@@ -56,19 +54,3 @@ def command(
 
 def _given(approve: bool, deny: bool, answer: str | None, show: bool) -> list[tuple[str, bool]]:
     return [("--approve", approve), ("--deny", deny), ("--answer", answer is not None), ("--show", show)]
-
-
-def find_run_folder(run: str, environ: Mapping[str, str]) -> Path:
-    """The folder of a run named by its folder or as PROJECT/CHANGE. Raises UsageError if there is none."""
-    from touchline.errors import UsageError
-    from touchline.state import run_folder, state_root
-
-    folder = Path(run)
-    if not (folder / "ledger.json").is_file():
-        project, slash, change = run.partition("/")
-        if not slash:
-            raise UsageError(f"{run!r} names no run", fix="Give PROJECT/CHANGE or the run's folder.")
-        folder = run_folder(state_root(environ), project, change).path
-    if not (folder / "ledger.json").is_file():
-        raise UsageError(f"there is no run {run!r}", fix="Give PROJECT/CHANGE or the run's folder.")
-    return folder

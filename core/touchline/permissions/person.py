@@ -16,7 +16,7 @@ from typing import TextIO
 
 from touchline.permissions.tickets import Answer, Ticket, TicketError, TicketFolder
 from touchline.process.cancel import Cancellation
-from touchline.turn.shown import printable_lines
+from touchline.turn.shown import printable, printable_lines
 
 DEFAULT_WAIT_S = 1800.0
 _POLL_S = 0.2
@@ -113,7 +113,8 @@ _ASK_AGAIN = {
 
 
 def _prompt(ticket: Ticket) -> str:
-    lines = [f"\n--- {ticket.kind} {ticket.id}: {ticket.raw_tool or ticket.tool}".rstrip(": ")]
+    tool = printable(ticket.raw_tool or ticket.tool, 80)
+    lines = [f"\n--- {ticket.kind} {ticket.id}: {tool}".rstrip(": ")]
     shown = ticket.command or ticket.text
     lines.append(printable_lines(shown))
     if ticket.paths:

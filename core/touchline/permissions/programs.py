@@ -253,6 +253,8 @@ def _script(name: str, arguments: Sequence[Word]) -> tuple[Effect, ...]:
             if name == "node" and text.startswith("--test"):
                 return (Effect(Kind.BUILD, "`node --test`"),)
             continue
+        if basename(text) == "git" or basename(text).startswith("git-"):
+            return (doubt(f"`{name}` would look for {text} on the search path"),)
         if text.startswith("-") or text == "inspect":
             return (doubt(f"`{name} {text}` runs text, which the policy does not read"),)
         return (Effect(Kind.BUILD, "a script of the work tree", (word,)),)

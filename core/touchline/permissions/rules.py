@@ -189,7 +189,7 @@ def _has_option(option: str, words: Sequence[Word]) -> Match:
         if name in _SAME_OPTION:
             seen.add(_SAME_OPTION[name])
         elif text.startswith("-") and not text.startswith("--"):
-            seen.update(text[1:])
+            seen.update(text[1:].replace("R", "r"), text[1:])
     if letters and letters <= seen:
         return Match.YES
     return Match.MAYBE if unknown else Match.NO

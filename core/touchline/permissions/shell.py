@@ -22,7 +22,10 @@ MAX_LINE = 24_000
 """Code points; a longer line is not read at all, so its parsing time stays bounded."""
 
 MAX_DEPTH = 120
-_MAX_PARSE_STEPS = 6_000
+_SPARE_STEPS = 100
+_BYTES_PER_STEP = 20
+_MAX_OPEN = 150
+_MAX_BRACKETS = 3_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
 _HIDDEN_SUBSTITUTION = re.compile(r"`|[$<>]\(|\$\{")
@@ -107,6 +110,8 @@ def parse(line: str) -> Parsed | Unparsable:
         return Unparsable(f"the command line is longer than {MAX_LINE} characters")
     if control := _CONTROL.search(line):
         return Unparsable(f"the command line holds the control character U+{ord(control[0]):04X}")
+    if _opens_too_much(line):
+        return Unparsable("the command line is nested too deeply")
     if _glues_words(line):
         return Unparsable("a line break inside a word")
     root = _tree(line.encode())
@@ -122,6 +127,19 @@ def parse(line: str) -> Parsed | Unparsable:
     return Parsed(tuple(reader.commands), frozenset(reader.functions))
 
 
+def _opens_too_much(line: str) -> bool:
+    """A cheap bound on nesting before the grammar, whose repair of broken text takes quadratic time."""
+    depth = 0
+    brackets = re.findall(r"[()]", line)
+    if len(brackets) > 2 * _MAX_BRACKETS:
+        return True
+    for bracket in brackets:
+        depth = depth + 1 if bracket == "(" else max(depth - 1, 0)
+        if depth > _MAX_OPEN:
+            return True
+    return False
+
+
 def _glues_words(line: str) -> bool:
     """Whether an escaped line break joins two parts of a word, which the grammar reads as two words."""
     for match in re.finditer(r"(\\+)\n", line):
@@ -133,19 +151,21 @@ def _glues_words(line: str) -> bool:
 
 
 def _tree(line: bytes) -> Node | None:
+    """The grammar's tree, or None where reading takes more steps than any plain line of that length needs."""
     steps = 0
 
-    def too_long(_offset: int, _has_error: bool) -> bool:
+    def too_long(_offset: int, has_error: bool) -> bool:
         nonlocal steps
         steps += 1
-        return steps > _MAX_PARSE_STEPS
+        return has_error or steps > _SPARE_STEPS + len(line) // _BYTES_PER_STEP
 
     parser = Parser(Language(tree_sitter_bash.language()))
     try:
-        tree = parser.parse(lambda offset, _point: line[offset:], progress_callback=too_long)
+        parser.parse(lambda offset, _point: line[offset : offset + 4096], progress_callback=too_long)
     except ValueError:  # how this binding says that the callback stopped it
         return None
-    return tree.root_node if tree is not None else None
+    parser.reset()
+    return parser.parse(line).root_node  # from one piece of bytes, whose nodes know their text at no cost
 
 
 @dataclass(slots=True)
@@ -181,10 +201,7 @@ class _Reader:
             case "function_definition":
                 self._function(node, where, repeated=repeated, depth=depth)
             case kind if kind in _STATEMENTS:
-                if kind == "simple_expansion" and any(blank in source(node) for blank in " \t\n"):
-                    # Inside quotes this is a lone "$"; elsewhere the grammar joined it with the next word.
-                    if node.parent is None or node.parent.type not in ("string", "heredoc_body"):
-                        raise UnknownShapeError("a lone $ before a blank")
+                _no_lone_dollar(node)
                 self._note_late(node)
                 self._assigned_here(node, where, repeated)
                 self._inside(node, where, repeated=repeated, depth=depth)
@@ -299,6 +316,13 @@ class _Reader:
             gap = self.line[left.end_byte : right.start_byte].replace(b"\\\n", b"").strip(blank)
             if gap and not (gap == b"-" and node.type == "redirected_statement" and left.type == "command"):
                 raise UnknownShapeError("a part of the command line was not understood")
+
+
+def _no_lone_dollar(node: Node) -> None:
+    """Inside quotes a "$" before a blank is itself; elsewhere the grammar joins it with the next word."""
+    quoted = node.parent is not None and node.parent.type in ("string", "heredoc_body")
+    if node.type == "simple_expansion" and not quoted and any(blank in source(node) for blank in " \t\n"):
+        raise UnknownShapeError("a lone $ before a blank")
 
 
 def _place(node: Node, where: str) -> str:

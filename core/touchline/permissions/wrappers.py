@@ -308,8 +308,6 @@ def _text(outer: SimpleCommand, parts: list[str | None], how: str) -> tuple[Simp
     read = parse(" ".join(part or "" for part in parts))
     if not isinstance(read, Parsed):
         return Opaque(f"the text of `{how}`: {read.reason}")
-    if read.functions:
-        return Opaque(f"the text of `{how}` defines a function")
     where = f"{outer.where}, {how}" if outer.where else how
     return tuple(
         replace(
