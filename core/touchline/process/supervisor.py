@@ -9,8 +9,8 @@ Words on the socket. Host to supervisor, once: eight hex digits of length, then 
 later the single bytes STOP and KILL. Supervisor to host, one a line: `started PID`, `failed ERRNO`, `wall` (the
 time is over), `exited WAITSTATUS` (the child itself). Its own exit status is 0 when nothing of the tree is left.
 
-Without prctl (macOS) an orphan of the tree is handed to the system's first process and only those are found
-that were seen below us before: best effort.
+Without prctl (macOS) an orphan of the tree is handed to the system's first process. Then only those are found
+here that were seen below us before, and the exit status tells the host to look for the rest by its mark.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from collections.abc import Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or __name__ != "__main__":
-    from touchline.process.tree import HAS_PROC, Process, descendants, freeze_and_kill, process_table, send
+    from touchline.process.tree import Process, descendants, freeze_and_kill, process_table, send
 else:
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-    from tree import HAS_PROC, Process, descendants, freeze_and_kill, process_table, send
+    from tree import Process, descendants, freeze_and_kill, process_table, send
 
 STOP = b"s"
 KILL = b"k"
@@ -48,8 +48,9 @@ def launch_frame(argv: Sequence[str], *, program: str, stop_s: float, wall_s: fl
 class Supervisor:
     """One child, everything below it, and the socket to the host."""
 
-    def __init__(self, control: int) -> None:
+    def __init__(self, control: int, *, holds_orphans: bool) -> None:
         self.control = control
+        self.holds_orphans = holds_orphans
         self.child = 0
         self.child_ended = False
         self.host_lost = False
@@ -70,7 +71,7 @@ class Supervisor:
         self.terminated = True
 
     def run(self) -> bool:
-        """Start the child and stay until nothing of its tree is left; False if something outlived every signal."""
+        """Start the child and stay until nothing of its tree is left; False if something may have outlived it."""
         program, stop_s, wall_s, locale, *argv = self._read_launch()
         self.stop_s = float(stop_s)
         deadline = time.monotonic() + float(wall_s)
@@ -96,7 +97,7 @@ class Supervisor:
             if self._listen(deadline - time.monotonic()) == STOP:
                 self._stop_tree()
                 break
-        return self._everything_ended()
+        return self._everything_ended() and self.holds_orphans
 
     def _read_launch(self) -> list[bytes]:
         size = int(self._read_exactly(8), 16)
@@ -141,7 +142,7 @@ class Supervisor:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return HAS_PROC or not self._tree()
+                return self.holds_orphans or not self._tree()
             if pid == 0:
                 return False
             if pid == self.child:
@@ -151,7 +152,7 @@ class Supervisor:
     def _tree(self) -> list[Process]:
         table = process_table()
         found = descendants(os.getpid(), table)
-        if not HAS_PROC:  # orphans leave our tree there: remember what was once seen in it
+        if not self.holds_orphans:  # orphans leave our tree there: remember what was once seen in it
             found = [process for process in found if process.state != "Z"]
             self.seen.update((process.pid, process) for process in found)
             known = {process.pid for process in found}
@@ -184,7 +185,7 @@ class Supervisor:
             left = end - time.monotonic()
             if left <= 0 or (hurry and self.kill_now):
                 return False
-            self._listen(left if HAS_PROC else min(left, 0.1))
+            self._listen(left if self.holds_orphans else min(left, 0.1))
         return True
 
 
@@ -219,19 +220,19 @@ def _let_go_of_standard_streams() -> None:
     os.close(null)
 
 
-def _become_subreaper() -> None:
-    if sys.platform == "linux":
-        import ctypes
+def _become_subreaper() -> bool:
+    if sys.platform != "linux":
+        return False
+    import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 def main() -> None:
     """Run as a program; the only argument is the number of the control socket."""
     descriptor = int(sys.argv[1])
     os.set_inheritable(descriptor, False)
-    _become_subreaper()
-    nothing_left = Supervisor(descriptor).run()
+    nothing_left = Supervisor(descriptor, holds_orphans=_become_subreaper()).run()
     os._exit(0 if nothing_left else 1)  # nothing to tidy up, and the host waits
 
 
