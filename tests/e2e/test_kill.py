@@ -84,11 +84,11 @@ def test_a_kill_at_any_point_is_a_pause(project: Any, attempt_of: Any, tmp_path:
         returned = {row["turn"] for row in before["turns"] if row["state"] != "started"}
         decided = {row["verifyRun"]: row for row in before["verificationRuns"] if row["decision"]}
         played = ended_turns(project) if folders else Counter()
+        if before.get("terminal") is not None and before["terminal"]["reported"]:
+            assert b"STATUS: APPROVED_NO_PR" in killed.stdout, where
+            continue
         after = drive(project, 0, tmp_path / f"{number}-after.log")
         assert after.returncode == 0, f"{where}: {after.stderr.decode()}"
-        if before.get("terminal", None) is not None and before["terminal"]["reported"]:
-            # The block had been printed; this was a new run, which found everything done.
-            continue
         ledger = project.ledger
         assert b"STATUS: APPROVED_NO_PR" in after.stdout, where
         assert [row["turn"] for row in ledger["turns"]] == [1, 2, 3], where

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -87,6 +88,18 @@ def test_a_second_start_of_an_ended_run_begins_a_new_one_with_numbers_that_go_on
     ledger = project.ledger
     assert [row["verifyRun"] for row in ledger["verificationRuns"]] == [1, 2]
     assert [past["terminal"]["status"] for past in ledger["runs"]] == ["APPROVED_NO_PR"]
+
+
+def test_a_new_run_goes_on_with_what_an_earlier_one_left_untracked(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(1)], **verifiers})
+    assert project.run("--max-turns", "1").status == 3
+    (project.path.parent / "script.json").write_text(json.dumps({"version": 1, "player": [attempt_of(3)], **verifiers}))
+    ran = project.run("--max-turns", "1")
+    assert (ran.status, ran.block["STATUS"]) == (0, "APPROVED_NO_PR"), ran.err
+    assert project.ledger["turns"][-1]["changedPaths"] == ["value.py"]
+    assert project.git("status", "--porcelain") == "?? value.py\n"
 
 
 def test_a_change_of_touchlines_own_configuration_is_a_finding_and_changes_nothing_of_the_run(

@@ -58,7 +58,7 @@ def verify_turn(run: Run, step: Verify) -> None:
         mode="files",
         head_sha=head,
         base_commit=ledger.merge_base,
-        files=changed,
+        files=tuple(sorted({*changed, *owned})),
         owned=owned,
         depth=run.settings.verify.depth,
         verify_run=step.verify_run,

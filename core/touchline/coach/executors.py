@@ -84,6 +84,7 @@ def _driver_settings(name: str, config: ExecutorConfig, environ: Mapping[str, st
         command=config.command or (),
         model=config.model,
         env=env,
+        env_remove=config.env_remove,
         extra_args=config.extra_args,
         script=config.script,
     )

@@ -6,6 +6,8 @@ only the index: every file is equal before and after it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from touchline.coach.memory import Memory, TurnMemory, load_tree, save_tree
 from touchline.coach.player import PlayerReport, claim_differences
 from touchline.coach.run import Run
@@ -23,9 +25,9 @@ from touchline.ledger import queries
 _CANNOT_GO_ON = (FoldKind.SWITCHED, FoldKind.REWRITTEN, FoldKind.PUSHED, FoldKind.UNFINISHED)
 
 
-def remember_start(repo: Repository, memory: Memory) -> TreeState:
-    """Keep the repository as it is before the run; gives the state of its tracked files."""
-    tree = snapshot(repo)
+def remember_start(repo: Repository, memory: Memory, owned: Sequence[str]) -> TreeState:
+    """Keep the repository as it is before the run; gives the state of its tracked files and the `owned` paths."""
+    tree = snapshot(repo, owned)
     save_tree(memory.run_tree, tree)
     memory.save_staged(staged_set(repo))
     memory.save_fingerprint(take_fingerprint(repo))
@@ -41,6 +43,13 @@ def remember_turn(run: Run, turn: int) -> TreeState:
     new = frozenset(untracked(run.repo, rules=run.memory.rules))
     run.memory.save_turn(turn, TurnMemory(mark_start(run.repo), new))
     return state
+
+
+def inherited_paths(repo: Repository, earlier: Ledger | None) -> list[str]:
+    """What an earlier local run on the same change added and left untracked: it is this run's work too."""
+    if earlier is None or earlier.run.mode != "no-pr":
+        return []
+    return sorted({*owned_paths(earlier)}.intersection(untracked(repo)))
 
 
 def owned_paths(ledger: Ledger) -> list[str]:

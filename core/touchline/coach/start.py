@@ -109,7 +109,9 @@ def open_ledger(
         run_number=new_run_number(now, taken),
         now=timestamp(now),
         plan_file=effective.plan_file or "",
-        run=_run_state(place, effective, settings=settings, executor=executor, plan=plan, plan_path=plan_path),
+        run=_run_state(
+            place, effective, settings=settings, executor=executor, plan=plan, plan_path=plan_path, earlier=found
+        ),
     )
     atomic_write(place.folder.plan, plan)
     _keep_trusted(place)
@@ -132,11 +134,19 @@ def _share_again(ledger: Ledger) -> None:
 
 
 def _run_state(
-    place: Place, effective: Effective, *, settings: Loaded, executor: str, plan: bytes, plan_path: Path
+    place: Place,
+    effective: Effective,
+    *,
+    settings: Loaded,
+    executor: str,
+    plan: bytes,
+    plan_path: Path,
+    earlier: Ledger | None,
 ) -> RunState:
     head = place.repo.head()
     status = read_status(place.repo)
-    tree = local.remember_start(place.repo, Memory(place.folder.private))
+    owned = local.inherited_paths(place.repo, earlier)
+    tree = local.remember_start(place.repo, Memory(place.folder.private), owned)
     options = effective.run_options(executor)
     budgets = settings.settings.run.budgets
     options = options.model_copy(
@@ -154,7 +164,8 @@ def _run_state(
         source_branch=None if head.detached else head.branch,
         start_head=head.commit,
         start_tree=tree.digest,
-        untracked_at_start=[quote_path(path) for path in status.untracked],
+        untracked_at_start=[quote_path(path) for path in status.untracked if path not in owned],
+        owned_paths=[quote_path(path) for path in owned],
         staged_at_start=[quote_path(path) for path in status.staged],
         plan_digest=digest(plan),
         plan_path=str(plan_path),
