@@ -123,6 +123,25 @@ def test_a_large_file_does_not_crowd_out_the_small_ones(repo: Path, git) -> None
     assert "+small" in patch.text
 
 
+@pytest.mark.parametrize("length", [50_000, 40_000_000])
+def test_chosen_paths_are_shown_alone_also_next_to_a_huge_file(repo: Path, git, length: int) -> None:
+    base = git(repo, "rev-parse", "HEAD")
+    (repo / "a-huge-file").write_text("x" * length)
+    (repo / "*").write_text("star\n")
+    (repo / "b").write_text("bee\n")
+    (repo / "README.md").unlink()
+    (repo / "README.md").mkdir()
+    (repo / "README.md/inside").write_text("inside\n")
+    found = compare(Repository.open(repo), base, _commit_all(git, repo))
+    some = found.patch(max_bytes=5_000, only=["*", "README.md/inside"])
+    assert some.left_out == ()
+    assert [line for line in some.text.splitlines() if line.startswith("+") and not line.startswith("+++")] == [
+        "+star",
+        "+inside",
+    ]
+    assert ("a-huge-file", "too long") in found.patch(max_bytes=5_000).left_out
+
+
 def test_attributes_cannot_blank_out_the_patch_and_binary_files_are_named(repo: Path, git) -> None:
     base = git(repo, "rev-parse", "HEAD")
     (repo / ".gitattributes").write_text("*.py -diff binary\n")

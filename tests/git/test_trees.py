@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from touchline.errors import GitError
-from touchline.git.repository import Repository
+from touchline.git.index import read_status
+from touchline.git.repository import MAX_NESTING, Repository
 from touchline.git.trees import changed_paths, snapshot
 
 
@@ -210,6 +212,30 @@ def test_a_snapshot_works_inside_a_submodule_and_in_a_linked_worktree(
     assert state.entries["lib/sub"].digest == "unpopulated"
     (tmp_path / "side/README.md").write_text("only here")
     assert changed_paths(state, snapshot(tmp_path / "side")) == ("README.md",)
+
+
+def test_a_path_may_be_deeper_than_python_can_recurse(repo: Path, git) -> None:
+    deep = "/".join(["a"] * 480)
+    subprocess.run(["mkdir", "-p", deep], cwd=repo, check=True, timeout=30)
+    (repo / deep / "f").write_text("x")
+    assert f"{deep}/f" in snapshot(repo, ["a"]).entries
+    blob = git(repo, "rev-parse", "HEAD:README.md")
+    deeper = "/".join(["b"] * 1900)
+    git(repo, "update-index", "-z", "--index-info", stdin=f"100644 {blob}\t{deeper}\0".encode())
+    assert deeper not in snapshot(repo).entries
+
+
+def test_submodules_nested_without_end_are_an_error(repo: Path, git) -> None:
+    head = git(repo, "rev-parse", "HEAD")
+    folder = repo
+    for _ in range(MAX_NESTING + 1):
+        git(folder, "update-index", "--add", "--cacheinfo", f"160000,{head},s")
+        git(folder, "init", "-q", "s")
+        folder = folder / "s"
+    opened = Repository.open(repo)
+    for query in (snapshot, read_status):
+        with pytest.raises(GitError, match="nested too deep"):
+            query(opened)
 
 
 def test_an_empty_repository_has_an_empty_state(tmp_path: Path, git) -> None:

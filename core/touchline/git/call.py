@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -47,7 +48,9 @@ def call_git(
         if not cwd.is_dir():
             gone = f"the work tree {cwd} is gone"
             raise NotARepositoryError(gone, fix="Put the folder back, or start again in another one.") from error
-        raise no_git() from error
+        if shutil.which("git", path=environment.get("PATH", os.defpath)) is None:
+            raise no_git() from error
+        raise GitError(f"git cannot be started: {error.what}", fix=error.fix) from error
 
 
 def redact(text: str) -> str:

@@ -78,8 +78,12 @@ def restore(repo: Repository, before: TreeState, paths: Iterable[str], folder: P
         check_relative(path)
         entry = before.entries.get(path)
         if entry is None:
-            mover.move_away(repo.inside(path))
-            restored.append(path)
+            try:
+                mover.move_away(repo.inside(path))
+            except (OSError, RecursionError) as error:
+                failed.append((path, str(error)))
+            else:
+                restored.append(path)
         elif entry.mode not in (FILE, EXECUTABLE, LINK):
             failed.append((path, "only files and links can be put back"))
         else:
@@ -90,8 +94,8 @@ def restore(repo: Repository, before: TreeState, paths: Iterable[str], folder: P
             continue
         try:
             _put(repo.work_tree, path, entry, content, mover)
-        except OSError as error:
-            failed.append((path, error.strerror or str(error)))
+        except (OSError, RecursionError) as error:
+            failed.append((path, str(error)))
         else:
             restored.append(path)
     return Restoration(tuple(restored), tuple(failed), tuple(mover.moved))

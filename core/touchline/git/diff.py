@@ -34,8 +34,10 @@ _OPTIONS = (
     "-l2000",
 )
 _PATCH_OPTIONS = ("--text", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--no-indent-heuristic")
+_WHOLE_BYTES = 32 * 1024 * 1024
+"""A patch up to this length is read in one piece, whatever part of it is wanted."""
 _SINGLE_PATCHES = 300
-"""At most so many files get a patch of their own when the whole does not fit."""
+"""At most so many files are asked for by themselves when the whole is longer."""
 
 KINDS = {"A": "added", "D": "deleted", "M": "modified", "T": "type-changed", "R": "renamed", "C": "copied"}
 
@@ -118,42 +120,37 @@ class Comparison:
         return tuple(counts)
 
     def patch(self, *, max_bytes: int, only: Collection[str] | None = None) -> Patch:
-        """The patch of all changes (of those at the paths `only`), whole files at a time.
+        """The patch of all changes (of those at the paths `only`), whole files at a time, in git's order.
 
-        What does not fit or is binary is named. When the whole is too long, small files are not crowded out by a
-        large one before them: each is asked for by itself while there is room.
+        What does not fit or is binary is named. Small files go first, so that a large one crowds nothing out.
         """
         changes = self.changes()
-        if only is not None:
-            changes = tuple(change for change in changes if change.path in only or change.old_path in only)
-        else:
-            args = ("diff-tree", *_OPTIONS, "--patch", *_PATCH_OPTIONS, self.base, self.target)
-            done = self.repo.run(*args, max_output_bytes=max_bytes, extra_env=self._env)
-            if not done.truncated:
-                require(done, args)
-                return _collect(_by_change(changes, _sections(done.stdout)), max_bytes, ())
+        args = ("diff-tree", *_OPTIONS, "--patch", *_PATCH_OPTIONS, self.base, self.target)
+        done = self.repo.run(*args, max_output_bytes=max(max_bytes, _WHOLE_BYTES), extra_env=self._env)
+        wanted = [change for change in changes if only is None or change.path in only or change.old_path in only]
+        if not done.truncated:
+            require(done, args)
+            parts = [part for part in _by_change(changes, _sections(done.stdout)) if part[0] in wanted]
+            return _collect(parts, max_bytes, ())
         parts = []
         left_out = []
-        room = max_bytes
-        for number, change in enumerate(changes):
-            part = self._single_patch(change, room) if number < _SINGLE_PATCHES else None
+        for number, change in enumerate(wanted):
+            part = self._single_patch(change, max_bytes) if number < _SINGLE_PATCHES else None
             if part is None:
                 left_out.append((change.path, "too long"))
             else:
                 parts.append((change, part))
-                room -= len(part)
         return _collect(parts, max_bytes, tuple(left_out))
 
-    def _single_patch(self, change: Change, room: int) -> bytes | None:
-        if room <= 0:
-            return None
+    def _single_patch(self, change: Change, max_bytes: int) -> bytes | None:
+        """The part of one change, None if it is too long or git does not show it by itself (file to folder)."""
         paths = [path for path in (change.old_path, change.path) if path]
         args = ("diff-tree", *_OPTIONS, "--patch", *_PATCH_OPTIONS, self.base, self.target, "--", *paths)
-        done = self.repo.run(*args, max_output_bytes=room, extra_env=self._env)
+        done = self.repo.run(*args, max_output_bytes=max_bytes, extra_env=self._env)
         if done.truncated:
             return None
         require(done, args)
-        return done.stdout
+        return done.stdout if len(_sections(done.stdout)) == _section_count(change) else None
 
     def _tree_diff(self, *how: str) -> bytes:
         return self.repo.git("diff-tree", *_OPTIONS, *how, self.base, self.target, extra_env=self._env)
@@ -254,23 +251,27 @@ def _sections(patch: bytes) -> list[bytes]:
 
 def _by_change(changes: tuple[Change, ...], sections: list[bytes]) -> list[tuple[Change, bytes]]:
     """Each change with its part of the patch; a type change is shown as a removal and an addition."""
-    counts = [2 if change.kind == "type-changed" else 1 for change in changes]
+    counts = [_section_count(change) for change in changes]
     if sum(counts) != len(sections):
         raise GitQueryError("`git diff-tree` listed other files than it showed", fix="Report this as a bug.")
     parts = iter(sections)
     return [(change, b"".join(islice(parts, count))) for change, count in zip(changes, counts, strict=True)]
 
 
+def _section_count(change: Change) -> int:
+    return 2 if change.kind == "type-changed" else 1
+
+
 def _collect(parts: list[tuple[Change, bytes]], max_bytes: int, left_out: tuple[tuple[str, str], ...]) -> Patch:
-    kept = []
+    kept: dict[int, bytes] = {}
     named = list(left_out)
     total = 0
-    for change, part in parts:
+    for number, (change, part) in sorted(enumerate(parts), key=lambda item: len(item[1][1])):
         if b"\0" in part:
             named.append((change.path, "binary"))
         elif total + len(part) > max_bytes:
             named.append((change.path, "too long"))
         else:
-            kept.append(part)
+            kept[number] = part
             total += len(part)
-    return Patch(b"".join(kept), tuple(sorted(named)))
+    return Patch(b"".join(kept[number] for number in sorted(kept)), tuple(sorted(named)))

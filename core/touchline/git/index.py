@@ -58,11 +58,15 @@ def read_status(repo: Repository, *, filters: Filters = "off") -> Status:
     With filters off, a file of a filtered type (Git LFS) counts as unstaged when its stat data are not those
     of the index. Flags in the index can hide a change from git: see `hidden_paths` and `trees.snapshot`.
     """
+    return _status(repo, filters, 0)
+
+
+def _status(repo: Repository, filters: Filters, depth: int) -> Status:
     options = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
     status = parse_status(repo.git("status", *options, filters=filters))
     unstaged = _really_changed(repo, status.unstaged, filters) if status.unstaged else ()
     # Git would look into submodules under their own configuration; each is asked with its programs off.
-    modified = [path for path in submodule_paths(repo) if _modified_inside(repo, path, filters)]
+    modified = [path for path in submodule_paths(repo) if _modified_inside(repo, path, filters, depth)]
     return dataclasses.replace(status, unstaged=unstaged, modified_submodules=tuple(modified))
 
 
@@ -230,9 +234,9 @@ def _really_changed(repo: Repository, paths: tuple[str, ...], filters: Filters) 
     return tuple(path for path in paths if path in named)
 
 
-def _modified_inside(repo: Repository, path: str, filters: Filters) -> bool:
-    inner = submodule_at(repo, path)
-    return inner is not None and bool(read_status(inner, filters=filters).dirty_tracked)
+def _modified_inside(repo: Repository, path: str, filters: Filters, depth: int) -> bool:
+    inner = submodule_at(repo, path, depth=depth)
+    return inner is not None and bool(_status(inner, filters, depth + 1).dirty_tracked)
 
 
 def _base(repo: Repository) -> str:

@@ -36,11 +36,16 @@ class RealFolders:
         return self._real(path.rpartition("/")[0])
 
     def _real(self, folder: str) -> bool:
-        known = self._known.get(folder)
-        if known is None:
-            known = self._real(folder.rpartition("/")[0]) and _is_folder(f"{self._root}/{folder}")
-            self._known[folder] = known
-        return known
+        # Not recursive: a path can have more parts than Python has frames.
+        unknown = []
+        while folder not in self._known:
+            unknown.append(folder)
+            folder = folder.rpartition("/")[0]
+        answer = self._known[folder]
+        for below in reversed(unknown):
+            answer = answer and _is_folder(f"{self._root}/{below}")
+            self._known[below] = answer
+        return answer
 
 
 def _is_folder(place: str) -> bool:

@@ -47,6 +47,9 @@ _CONTENT_FREE = frozenset(
 )
 """Commands that, as called here, look into no work-tree file and write no index, so that no filter is met."""
 
+MAX_NESTING = 20
+"""Submodules inside submodules that are still followed."""
+
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -180,8 +183,13 @@ def as_repository(repo: Repository | Path | str) -> Repository:
     return repo if isinstance(repo, Repository) else Repository.open(repo)
 
 
-def submodule_at(repo: Repository, path: str) -> Repository | None:
-    """The repository of the submodule at `path`, None if it is not populated or cannot be used."""
+def submodule_at(repo: Repository, path: str, *, depth: int = 0) -> Repository | None:
+    """The repository of the submodule at `path`, None if it is not populated or cannot be used.
+
+    `depth` counts the submodules around this one; raises GitError where nesting has no sensible end.
+    """
+    if depth >= MAX_NESTING:
+        raise GitError(f"submodules at {repo.work_tree} are nested too deep", fix="Remove the innermost ones.")
     place = repo.inside(path)
     try:
         inner = Repository.open(place)

@@ -102,14 +102,17 @@ def snapshot(
     `previous`, any earlier snapshot of the same work tree, only makes it faster. Raises GitError for an owned
     path that is not inside the work tree, and when a file keeps changing while it is read.
     """
-    repository = as_repository(repo)
+    return _snapshot(as_repository(repo), owned, previous, 0)
+
+
+def _snapshot(repository: Repository, owned: Iterable[str], previous: TreeState | None, depth: int) -> TreeState:
     modes = tracked_modes(repository)
     for path in owned:
         check_relative(path)
         name = path.rstrip("/")
         if modes.get(name) != SUBMODULE:
             modes[name] = ""
-    reader = _Reader(repository, previous)
+    reader = _Reader(repository, previous, depth)
     for path, index_mode in modes.items():
         reader.read(path, index_mode)
     return TreeState(reader.entries, reader.seen, reader.nested)
@@ -139,12 +142,13 @@ def changed_paths(before: TreeState, after: TreeState) -> tuple[str, ...]:
 class _Reader:
     """Collects the entries of one snapshot."""
 
-    def __init__(self, repository: Repository, previous: TreeState | None) -> None:
+    def __init__(self, repository: Repository, previous: TreeState | None, depth: int) -> None:
         self.entries: dict[str, TreeEntry] = {}
         self.seen: dict[str, _Seen] = {}
         self.nested: dict[str, TreeState] = {}
         self._repository = repository
         self._previous = previous
+        self._depth = depth
         self._folders = RealFolders(repository.work_tree)
         self._root = str(repository.work_tree)
         self._new_blob = hashlib.sha256 if repository.hash_length == 64 else hashlib.sha1
@@ -225,22 +229,29 @@ class _Reader:
 
     def _submodule(self, path: str) -> None:
         """A submodule counts by its HEAD and its own tracked files; without a repository, by the files there."""
-        inner = submodule_at(self._repository, path)
+        inner = submodule_at(self._repository, path, depth=self._depth)
         if inner is None:
             self.entries[path] = TreeEntry(SUBMODULE, "unpopulated")
             self._folder(path, f"{self._root}/{path}")
             return
         earlier = self._previous._nested.get(path) if self._previous else None
-        state = snapshot(inner, previous=earlier)
+        state = _snapshot(inner, (), earlier, self._depth + 1)
         self.nested[path] = state
         total = hashlib.sha256(f"{inner.head().commit} {state.digest}".encode("ascii"))
         self.entries[path] = TreeEntry(SUBMODULE, total.hexdigest())
 
     def _folder(self, path: str, place: str) -> None:
-        with os.scandir(place) as found:
-            names = sorted(entry.name for entry in found if entry.name != ".git")
-        for name in names:
-            self.read(f"{path}/{name}", "")
+        """Adds the files below an owned folder."""
+        waiting = [(path, place)]
+        while waiting:
+            above, folder = waiting.pop()
+            with os.scandir(folder) as found:
+                entries = [entry for entry in found if entry.name != ".git"]
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((f"{above}/{entry.name}", entry.path))
+                else:
+                    self.read(f"{above}/{entry.name}", "")
 
     def _blob(self, content: bytes) -> str:
         return self._new_blob(b"blob %d\0" % len(content) + content).hexdigest()

@@ -22,6 +22,7 @@ from pathlib import Path
 from touchline.errors import GitError, NotARepositoryError
 from touchline.git.isolation import Filters
 from touchline.git.repository import Repository, is_full_hash
+from touchline.process import run as run_process
 from touchline.state import make_private_folder
 
 _MARK = re.compile(r"touchline throw-away (\d+) (\d+\.\d+)\s*")
@@ -157,10 +158,14 @@ def _remove(folder: Path) -> None:
         raise GitError(f"{folder} was replaced by a link", fix="Look where it leads, then remove it yourself.")
     if not folder.exists():
         return
-    if sys.version_info >= (3, 12):
-        shutil.rmtree(folder, onexc=_make_writable)
-    else:
-        shutil.rmtree(folder, onerror=_make_writable)
+    try:
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(folder, onexc=_make_writable)
+        else:
+            shutil.rmtree(folder, onerror=_make_writable)
+    except RecursionError:
+        # Nested deeper than Python can follow.
+        run_process(["rm", "-rf", "--", str(folder)], cwd=folder.parent, timeout_s=CHECKOUT_TIMEOUT_S)
 
 
 def _make_writable(function: Callable[..., object], name: str, problem: object) -> None:
