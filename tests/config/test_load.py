@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -213,3 +215,15 @@ def test_what_is_no_regular_file_is_an_error_and_not_a_hang(tmp_path: Path, kind
 def test_a_path_that_no_file_can_have_is_an_error() -> None:
     assert "cannot be read" in refusal(config_file=Path("a\0b"))
     assert "cannot be read" in refusal(config_file=Path("a" * 5000))
+
+
+def test_yaml_is_not_imported_where_there_is_nothing_to_read(tmp_path: Path) -> None:
+    program = (
+        "import os, pathlib, sys; from touchline.config.load import load_local; "
+        "load_local(pathlib.Path('.'), environ=os.environ, flags={'run.severity': 3}); "
+        "print([name for name in ('ruamel.yaml', 'stevedore', 'pluggy', 'git') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
