@@ -193,6 +193,8 @@ class ExecutorSettings:
     """The program and leading arguments; empty: the driver's own default name, looked up on PATH."""
     model: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    env_remove: tuple[str, ...] = ()
+    """Variables that the program must not see; a driver hands them to `ExecutorHost.start` as `unset`."""
     extra_args: tuple[str, ...] = ()
     script: str | None = None
     """`scripted` only: name of a shipped script or a path to one."""
@@ -203,7 +205,7 @@ class TurnRequest:
     """One turn to run.
 
     `session_id` is chosen by the run (a UUID); with `resume` the session of that id is continued, otherwise
-    opened. `readable` are absolute folders outside `cwd` that the model may read. `scratch` is a private
+    opened. `readable` are absolute folders and files outside `cwd` that the model may read. `scratch` is a private
     folder (0700) for files that the driver needs; it outlives a crash and is removed at the end of the run.
     `purpose` tells the two kinds of verifier turns apart, for drivers that play a part without reading the prompt.
     """

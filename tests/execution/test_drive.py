@@ -330,18 +330,40 @@ def test_announced_retry_extends_the_idle_limit(execute: Execute, driver: Any) -
     assert execute(driver(body), limits=Limits(wall_s=20, idle_s=1, grace_s=1)).text == "exited"
 
 
-def test_cancelled_run_is_cancelled_whatever_the_driver_says(execute: Execute, driver: Any) -> None:
+def test_cancelled_run_starts_nothing(execute: Execute, driver: Any) -> None:
     cancel = Cancellation()
     cancel.set()
-    turn = execute(driver(lambda request, host: lines_of(host, SLEEPER)), cancel=cancel)
+    one = driver(lambda request, host: [TurnEnded("Hi.")])
+    turn = execute(one, cancel=cancel)
+    cancel.close()
+    assert kind(turn) is FailureKind.CANCELLED
+    assert turn.events_count == 0
+
+
+def test_cancellation_during_a_turn_is_its_failure_whatever_the_driver_says(execute: Execute, driver: Any) -> None:
+    cancel = Cancellation()
+
+    def body(request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
+        with host.start(SLEEPER) as child:
+            cancel.set()
+            yield from (TextDelta(line.text) for line in child.lines())
+        yield TurnEnded("", Failure(FailureKind.CRASHED, "it died"))
+
+    turn = execute(driver(body), cancel=cancel)
     cancel.close()
     assert kind(turn) is FailureKind.CANCELLED
 
 
-def test_turn_that_ended_by_itself_before_the_cancellation_was_seen_keeps_its_end(execute: Execute) -> None:
+def test_turn_that_ended_by_itself_before_the_cancellation_was_seen_keeps_its_end(
+    execute: Execute, driver: Any
+) -> None:
     cancel = Cancellation()
-    cancel.set()
-    turn = execute([TurnEnded("Hi.")], cancel=cancel)
+
+    def body(request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
+        cancel.set()
+        yield TurnEnded("Hi.")
+
+    turn = execute(driver(body), cancel=cancel)
     cancel.close()
     assert turn.failure is None
 

@@ -123,7 +123,7 @@ def test_writes_and_edits_are_asked_for_with_their_paths(bench: Bench) -> None:
     assert Path(path).read_text() == "two"
 
 
-def test_readable_folder_is_read_without_a_question_and_another_is_asked_for(
+def test_readable_folders_and_files_are_read_without_a_question_and_others_are_asked_for(
     bench: Bench, model: ScriptedModel, tmp_path: Path
 ) -> None:
     asked: list[PermissionAsked] = []
@@ -132,15 +132,27 @@ def test_readable_folder_is_read_without_a_question_and_another_is_asked_for(
         asked.append(request)
         return PermissionAnswer(False, "not yours")
 
-    for name in ("given", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "plan.md").write_text(f"the {name} plan")
-    reads = [ToolCall("Read", {"file_path": str(tmp_path / name / "plan.md")}) for name in ("given", "other")]
-    bench.turn(*reads, Say("Done."), readable=(tmp_path / "given",), permit=permit)
-    first, second = model.tool_results()
-    assert "the given plan" in first
-    assert "not yours" in second
-    assert [request.paths for request in asked] == [(str(tmp_path / "other" / "plan.md"),)]
+    paths = [tmp_path / "given" / "a.md", tmp_path / "run 1" / "pl[a]n (2).md", tmp_path / "run 1" / "other.md"]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"this is {path.name}")
+    reads = [ToolCall("Read", {"file_path": str(path)}) for path in paths]
+    bench.turn(*reads, Say("Done."), readable=(tmp_path / "given", paths[1]), permit=permit)
+    folder, file, other = model.tool_results()
+    assert "this is a.md" in folder
+    assert "this is pl[a]n (2).md" in file
+    assert "not yours" in other
+    assert [request.paths for request in asked] == [(str(paths[2]),)]
+
+
+def test_variable_that_the_configuration_removes_does_not_arrive(
+    bench: Bench, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNWANTED", "1")
+    settings = ExecutorSettings(command=(find_cli("claude"),), env=environment, env_remove=("UNWANTED",))
+    bench.executor = ClaudeExecutor(settings)
+    bench.turn(Shell("env > environment.txt"), Say("Done."))
+    assert "UNWANTED" not in (bench.repo / "environment.txt").read_text()
 
 
 @pytest.mark.parametrize(("role", "loaded"), [("player", True), ("verifier", False)])

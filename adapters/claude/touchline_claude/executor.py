@@ -112,7 +112,7 @@ class ClaudeExecutor:
         """One process: the prompt goes in, events come out, permissions are answered in between."""
         environment = {**ENVIRONMENT, **self._own_retries(), **self._settings.env}
         stream = ClaudeStream(session_id=request.session_id, resumed=request.resume)
-        with host.start(self._argv(request), stdin=None, env=environment) as child:
+        with host.start(self._argv(request), stdin=None, env=environment, unset=self._settings.env_remove) as child:
             _send(child, _user_message(request.prompt))
             for line in child.lines():
                 if line.late:
@@ -149,8 +149,9 @@ class ClaudeExecutor:
         argv = [*self._command, "--print", "--verbose", "--input-format=stream-json", "--output-format=stream-json"]
         argv += ["--include-partial-messages", "--permission-prompt-tool=stdio", "--permission-mode=default", session]
         argv += [f"--disallowedTools={','.join(DISALLOWED)}"]
-        argv += [f"--settings={json.dumps({'permissions': {'ask': list(ASKED)}})}"]
-        argv += [f"--add-dir={folder}" for folder in request.readable]
+        files = [f"Read(/{_literal(path)})" for path in request.readable if not path.is_dir()]
+        argv += [f"--settings={json.dumps({'permissions': {'ask': list(ASKED), 'allow': files}})}"]
+        argv += [f"--add-dir={path}" for path in request.readable if path.is_dir()]
         if request.role == "verifier":
             argv.append("--setting-sources=user")
         model = request.model or self._settings.model
@@ -164,11 +165,18 @@ class ClaudeExecutor:
         return {"CLAUDE_CODE_MAX_RETRIES": chosen} if chosen else {}
 
     def _ask(self, *arguments: str) -> str:
-        environment = clean_environment(os.environ, add={"DISABLE_AUTOUPDATER": "1", **self._settings.env})
+        environment = clean_environment(
+            os.environ, remove=self._settings.env_remove, add={"DISABLE_AUTOUPDATER": "1", **self._settings.env}
+        )
         done = run_program(
             [*self._command, *arguments], cwd=Path(tempfile.gettempdir()), env=environment, timeout_s=self._check_s
         )
         return done.stdout.decode("utf-8", "replace")
+
+
+def _literal(path: Path) -> str:
+    """A path as a permission rule takes it literally (rules are patterns; an absolute one begins with two slashes)."""
+    return re.sub(r"([\\\[\]{}()*?!])", r"\\\1", str(path))
 
 
 def _logged_in(status: str) -> bool | None:

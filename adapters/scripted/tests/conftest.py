@@ -50,7 +50,13 @@ def repo(tmp_path: Path) -> Path:
 def play(tmp_path: Path, repo: Path) -> Callable[..., Played]:
     """Play a shipped script by its name, or the text of one."""
 
-    def run(script: str, *, permit: Callable[[PermissionAsked], PermissionAnswer] = _allow, **fields: Any) -> Played:
+    def run(
+        script: str,
+        *,
+        permit: Callable[[PermissionAsked], PermissionAnswer] = _allow,
+        env_remove: tuple[str, ...] = (),
+        **fields: Any,
+    ) -> Played:
         name = script
         if "\n" in script:
             path = tmp_path / "script.yaml"
@@ -64,7 +70,7 @@ def play(tmp_path: Path, repo: Path) -> Callable[..., Played]:
             **fields,
         }
         request = TurnRequest(task_id="task-1", cwd=repo, scratch=tmp_path / "private", **fields)
-        executor = ScriptedExecutor(ExecutorSettings(script=name))
+        executor = ScriptedExecutor(ExecutorSettings(script=name, env_remove=env_remove))
         start, before = git(repo, "rev-parse", "HEAD"), git(repo, "status", "--porcelain")
         events: list[Event] = []
         turn = execute_turn(executor, request, permit=permit, observe=events.append, run_id="test")

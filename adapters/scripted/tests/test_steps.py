@@ -178,3 +178,14 @@ def test_placeholders_are_filled_in_texts_and_nothing_else(play: Play, repo: Pat
 def test_session_id_never_becomes_a_path(play: Play) -> None:
     played = play(script("end: hi"), session_id="../../escaped")
     assert played.turn.failure.kind is FailureKind.PROTOCOL
+
+
+def test_variable_that_the_configuration_removes_does_not_arrive(
+    play: Play, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNWANTED", "1")
+    text = script("run: env > environment.txt", "end: done")
+    play(text)
+    assert "UNWANTED=1" in (repo / "environment.txt").read_text()
+    play(text, env_remove=("UNWANTED",))
+    assert "UNWANTED" not in (repo / "environment.txt").read_text()

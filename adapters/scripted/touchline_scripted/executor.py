@@ -81,7 +81,7 @@ class ScriptedExecutor:
             return
         argv = [*(self._settings.command or (sys.executable, "-I", "-S")), runner.__file__]
         end: TurnEnded | None = None
-        with host.start(argv, stdin=None, env=self._settings.env) as child:
+        with host.start(argv, stdin=None, env=self._settings.env, unset=self._settings.env_remove) as child:
             _send(child, turn)
             for line in child.lines():
                 if line.late or line.oversized:

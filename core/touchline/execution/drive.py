@@ -130,13 +130,15 @@ def execute_turn(
         raw=record.raw if record is not None else None,
         cancel=cancel,
     )
-    failure = _cannot_start(executor, request) or _drive(executor, request, host, tally, emit, budget)
+    failure = _cannot_start(executor, request, host) or _drive(executor, request, host, tally, emit, budget)
     if record is not None:
         record.flush()
     return _result(request, host, tally, failure, masker)
 
 
-def _cannot_start(executor: Executor, request: TurnRequest) -> Failure | None:
+def _cannot_start(executor: Executor, request: TurnRequest, host: TurnHost) -> Failure | None:
+    if host.cancelled:
+        return Failure(FailureKind.CANCELLED, "cancelled before the turn began")
     if request.resume and Capability.RESUME not in executor.capabilities:
         return Failure(FailureKind.LOST_RESUME, f"{executor.name} cannot continue a session")
     return None
@@ -268,7 +270,7 @@ def _result(
     failure = failure or (tally.ended.failure if tally.ended is not None else None)
     if failure is not None and not text:
         text = tally.partial
-    if failure is not None and host.cancelled:
+    if failure is not None and host.cancelled and failure.kind is not FailureKind.CANCELLED:
         failure = Failure(FailureKind.CANCELLED, "cancelled while the turn was running")
     elif (
         request.resume and not tally.answered and not text.strip() and (failure is None or failure.kind in _EMPTY_KINDS)
