@@ -32,6 +32,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reply": ("touchline.commands.reply:command", "Answer a waiting permission request or question of a run."),
     "runs": ("touchline.commands.runs:runs", "List the runs on this machine, the newest first."),
     "show": ("touchline.commands.show:show", "Show the turns, verifications and findings of a run."),
+    "verify": (
+        "touchline.commands.verify:verify",
+        "Verify a change once: judges, exerciser, tests; nothing is changed.",
+    ),
     "gates": ("touchline.commands.gates:command", "Decide the gates for a ledger and a report; nothing is written."),
     "init": ("touchline.commands.init:init", "Write a commented touchline.yaml."),
     "config": ("touchline.commands.config:config", "Show, check and change the configuration."),
