@@ -101,6 +101,12 @@ def test_each_run_stands_with_its_status(keep_ledger: Keep, touchline: Touchline
     assert any(line.startswith("one-00000000/done") and "turns 0 of 10" in line for line in lines)
 
 
+def test_a_folder_without_a_ledger_is_no_run(touchline: Touchline) -> None:
+    with RunLock(run_folder(state_root(os.environ), "one-00000000", "refused").path):
+        assert rows(touchline) == {}
+    assert touchline("show", "refused").status == 2
+
+
 def test_looking_at_a_run_takes_no_lock_and_writes_nothing(keep_ledger: Keep, touchline: Touchline) -> None:
     keep_ledger("one-00000000", "main")
     folder = run_folder(state_root(os.environ), "one-00000000", "main").path

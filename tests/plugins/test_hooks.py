@@ -377,3 +377,14 @@ def test_hooks_are_traced_by_an_environment_variable(install: Install, python: P
 def test_pluggy_is_not_imported_without_a_plugin(python: Python) -> None:
     program = "from touchline.plugins.hook_loading import load_hooks; load_hooks(); import sys; "
     assert python("-c", program + "print('pluggy' in sys.modules)").stdout == "False\n"
+
+
+def test_the_example_in_the_documentation_of_the_hooks_is_a_working_plugin(
+    module: Callable[[str, str], str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = inspect.getdoc(hookspecs) or ""
+    example = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    ") or not line)
+    hooks = load_hooks([module("tl_hooks_example", example)], environ={})
+    hooks.run_ended(LEDGER, FOLDER, status="INTERRUPTED", reason="Ctrl-C")
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", "INTERRUPTED Ctrl-C\n")

@@ -35,7 +35,7 @@ class RunRow:
 
 def list_runs(environ: Mapping[str, str]) -> list[RunRow]:
     """Every run folder, the one that was written last first; one that cannot be read says why."""
-    rows = [_row(folder) for folder in state.run_folders(state.state_root(environ))]
+    rows = [_row(folder) for folder in _folders(environ)]
     return sorted(rows, key=lambda row: (row.updated_at or "", row.name), reverse=True)
 
 
@@ -44,8 +44,7 @@ def find_run(name: str, environ: Mapping[str, str]) -> RunFolder:
 
     Raises UsageError naming the candidates.
     """
-    root = state.state_root(environ)
-    known = {run_name(folder): folder for folder in state.run_folders(root)}
+    known = {run_name(folder): folder for folder in _folders(environ)}
     if name in known:
         return known[name]
     matching = sorted(one for one in known if one.partition("/")[2] == name)
@@ -74,6 +73,12 @@ def is_running(folder: RunFolder) -> bool:
     """Whether the process named in the run's lock still lives. Taking the lock to find out would disturb it."""
     holder = holder_of(folder.path)
     return holder is not None and holder.start != "" and process_start(holder.pid) == holder.start
+
+
+def _folders(environ: Mapping[str, str]) -> list[RunFolder]:
+    """The folders that hold a ledger; a run that was refused before its first step leaves one without."""
+    folders = state.run_folders(state.state_root(environ))
+    return [folder for folder in folders if LedgerStore(folder.path).exists()]
 
 
 def _row(folder: RunFolder) -> RunRow:

@@ -4,15 +4,17 @@ A hook plugin is a module or an object that declares `api_version = 1` and has f
 `touchline.api.hookimpl`; it is found by the entry-point group `touchline.hooks`, by `-p MODULE`, or by
 `hooks.modules` in the configuration. A function may take fewer arguments than are offered here, by name.
 
+    import sys
     from touchline.api import hookimpl
 
     api_version = 1
 
     @hookimpl
     def touchline_run_ended(status, reason):
-        print(status, reason)
+        print(status, reason, file=sys.stderr)
 
-Hooks run in touchline's own process and have no time limit: a hook that does not return holds up the run.
+Hooks run in touchline's own process, events of parallel judges perhaps in several threads, and have no time
+limit: a hook that does not return holds up the run. Standard output belongs to the terminal block.
 """
 
 from __future__ import annotations
