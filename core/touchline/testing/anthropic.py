@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from touchline.documents.base import Usage
+from touchline.testing.dialect import Payload
 from touchline.testing.steps import Answer, HttpError, Say, Shell
 
 INPUT_TOKENS = 100
@@ -19,8 +20,6 @@ CACHED_TOKENS = 30
 OUTPUT_TOKENS = 20
 CHUNK = 40_000
 """Code points of text in one delta."""
-
-Payload = dict[str, Any]
 
 _ERROR_TYPES = {
     400: "invalid_request_error",
@@ -44,8 +43,11 @@ class AnthropicMessages:
         """Whether the client asked for server-sent events."""
         return body.get("stream") is True
 
-    def stream(self, step: Answer, *, call: str, body: Payload) -> Iterator[tuple[str, Payload]]:
-        """The events of one message."""
+    def stream(self, step: Answer, *, call: str, body: Payload) -> Iterator[bytes]:
+        """The frames of one message."""
+        yield from (_frame(name, json.dumps(data)) for name, data in self._events(step, call, body))
+
+    def _events(self, step: Answer, call: str, body: Payload) -> Iterator[tuple[str, Payload]]:
         yield self._start(call, body)
         block, deltas, stop = _block(step, call)
         yield "content_block_start", {"type": "content_block_start", "index": 0, "content_block": block}
@@ -62,9 +64,14 @@ class AnthropicMessages:
         )
         yield "message_stop", {"type": "message_stop"}
 
-    def opening(self, *, call: str, body: Payload) -> tuple[str, Payload]:
-        """The first event of a message that a fault then breaks off."""
-        return self._start(call, body)
+    def opening(self, *, call: str, body: Payload) -> bytes:
+        """The first frame of a message that a fault then breaks off."""
+        name, data = self._start(call, body)
+        return _frame(name, json.dumps(data))
+
+    def malformed(self) -> bytes:
+        """A frame whose data is no JSON."""
+        return _frame("content_block_start", '{"type": "content_block_start", ')
 
     def message(self, step: Answer, *, call: str, body: Payload) -> Payload:
         """The same message as one JSON body."""
@@ -114,6 +121,10 @@ class AnthropicMessages:
             "usage": usage,
         }
         return "message_start", {"type": "message_start", "message": message}
+
+
+def _frame(name: str, data: str) -> bytes:
+    return f"event: {name}\ndata: {data}\n\n".encode()
 
 
 def _tool(step: Answer) -> tuple[str, Payload]:

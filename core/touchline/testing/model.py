@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from touchline.documents.base import Usage
 from touchline.testing.anthropic import AnthropicMessages
+from touchline.testing.dialect import Dialect
 from touchline.testing.steps import Cut, Fault, HttpError, Malformed, Refused, Say, Silent, Step
 
 SCRIPT_OVER = "The script is over."
@@ -41,14 +42,18 @@ class Request:
 
 
 class ScriptedModel:
-    """The server; a context manager. `url` stays the same from one script to the next."""
+    """The server; a context manager. `url` stays the same from one script to the next.
 
-    def __init__(self) -> None:
+    `dialects` are the APIs that it speaks, by request path; the default is Anthropic Messages alone.
+    """
+
+    def __init__(self, *dialects: Dialect) -> None:
+        self._dialects: tuple[Dialect, ...] = dialects or (AnthropicMessages(),)
+        self._dialect = self._dialects[0]
         self._lock = threading.Lock()
         self._steps: deque[Step] = deque()
         self._calls = 0
         self._stop = threading.Event()
-        self._dialect = AnthropicMessages()
         self._server: ThreadingHTTPServer | None = None
         self._placeholder: socket.socket | None = None
         self._port = 0
@@ -128,6 +133,14 @@ class ScriptedModel:
         self._placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._placeholder.bind(("127.0.0.1", self._port))
 
+    def speaks(self, path: str) -> Dialect | None:
+        """The dialect of a request path (for the handler); it is the one whose requests are read from now on."""
+        for dialect in self._dialects:
+            if path.endswith(dialect.path):
+                self._dialect = dialect
+                return dialect
+        return None
+
     def take(self, request: Request) -> tuple[Step, str]:
         """Record a request; the step to answer it with and the number of the call (for the handler)."""
         with self._lock:
@@ -181,20 +194,19 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(413, {"error": {"message": "request too large"}})
             return
         body = _object(self.rfile.read(length))
-        dialect = self.model._dialect
         path = self.path.partition("?")[0]
+        dialect = self.model.speaks(path)
         if path.endswith("/count_tokens"):
             self.model.note(Request("POST", self.path, body, False))
             self._json(200, {"input_tokens": 1})
-        elif path != dialect.path or body is None:
+        elif dialect is None or body is None:
             self.model.note(Request("POST", self.path, body, False))
             self._json(404, {"error": {"message": f"no such endpoint: {path}"}})
         else:
             step, call = self.model.take(Request("POST", self.path, body, dialect.is_main_call(body)))
-            self._play(step, call, body)
+            self._play(dialect, step, call, body)
 
-    def _play(self, step: Step, call: str, body: dict[str, Any]) -> None:
-        dialect = self.model._dialect
+    def _play(self, dialect: Dialect, step: Step, call: str, body: dict[str, Any]) -> None:
         if isinstance(step, HttpError):
             headers = dict(step.headers)
             if step.retry_after_s is not None:
@@ -203,20 +215,19 @@ class _Handler(BaseHTTPRequestHandler):
         elif isinstance(step, Refused):
             self.close_connection = True
         elif isinstance(step, Cut | Malformed | Silent):
-            self._break(step, call, body)
+            self._break(dialect, step, call, body)
         elif dialect.wants_stream(body):
             self._begin_stream()
-            for name, data in dialect.stream(step, call=call, body=body):
-                self._event(name, json.dumps(data))
+            for frame in dialect.stream(step, call=call, body=body):
+                self._frame(frame)
         else:
             self._json(200, dialect.message(step, call=call, body=body))
 
-    def _break(self, step: Cut | Malformed | Silent, call: str, body: dict[str, Any]) -> None:
+    def _break(self, dialect: Dialect, step: Cut | Malformed | Silent, call: str, body: dict[str, Any]) -> None:
         self._begin_stream()
-        name, data = self.model._dialect.opening(call=call, body=body)
-        self._event(name, json.dumps(data))
+        self._frame(dialect.opening(call=call, body=body))
         if isinstance(step, Malformed):
-            self._event("content_block_start", '{"type": "content_block_start", ')
+            self._frame(dialect.malformed())
         elif isinstance(step, Silent):
             self.model.wait(step.seconds)
 
@@ -227,8 +238,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("connection", "close")
         self.end_headers()
 
-    def _event(self, name: str, data: str) -> None:
-        self.wfile.write(f"event: {name}\ndata: {data}\n\n".encode())
+    def _frame(self, content: bytes) -> None:
+        self.wfile.write(content)
         self.wfile.flush()
 
     def _json(self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> None:
