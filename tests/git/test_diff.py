@@ -182,6 +182,17 @@ def test_an_object_folder_with_a_colon_and_quotes_is_found(tmp_path: Path, git) 
         assert "-one\n+two" in found.patch(max_bytes=1000).text
 
 
+@pytest.mark.parametrize("object_format", ["sha1", "sha256"])
+def test_an_unborn_branch_is_compared_with_nothing(tmp_path: Path, git, object_format: str) -> None:
+    git(tmp_path, "init", "-q", f"--object-format={object_format}")
+    (tmp_path / "new").write_text("new\n")
+    opened = Repository.open(tmp_path)
+    with compare_work_tree(opened, opened.head().commit, snapshot(opened, ["new"])) as found:
+        assert found.changes() == (Change("new", "added", "000000", "100644"),)
+    first = _commit_all(git, tmp_path)
+    assert compare(opened, "", first).changed_paths() == ("new",)
+
+
 def test_merge_bases(repo: Path, git) -> None:
     opened = Repository.open(repo)
     base = git(repo, "rev-parse", "HEAD")

@@ -169,24 +169,28 @@ def merge_base(repo: Repository, first: str, second: str) -> str:
 
 
 def compare(repo: Repository, base: str, target: str) -> Comparison:
-    """The comparison of two commits or trees, given by full ids."""
-    for name in (base, target):
-        if not is_full_hash(name):
-            raise GitQueryError(f"{name!r} is no full object id", fix="Resolve the name to a commit first.")
-    return Comparison(repo, base, target)
+    """The comparison of two commits or trees, given by full ids; "" (an unborn branch) is the empty tree."""
+    return Comparison(repo, _object_id(repo, base), _object_id(repo, target))
 
 
 @contextlib.contextmanager
 def compare_work_tree(
     repo: Repository, base: str, state: TreeState, *, filters: Filters = "off"
 ) -> Iterator[Comparison]:
-    """The comparison of the commit or tree `base` (full id) with a snapshot of the work tree as it is now.
+    """The comparison of the commit or tree `base` (as in `compare`) with a snapshot of the work tree as it is now.
 
     Line endings are normalised as git would for a commit. With filters off, files of a filtered type (Git LFS)
     count as changed. The comparison can be used inside the `with` block only; nothing is left behind.
     """
+    base = _object_id(repo, base)
     with tempfile.TemporaryDirectory(prefix="touchline-diff-") as name:
         yield Comparison(repo, base, *_write_tree(repo, base, state, Path(name), filters))
+
+
+def _object_id(repo: Repository, name: str) -> str:
+    if name and not is_full_hash(name):
+        raise GitQueryError(f"{name!r} is no full object id", fix="Resolve the name to a commit first.")
+    return name or repo.empty_tree
 
 
 def _write_tree(

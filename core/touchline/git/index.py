@@ -26,10 +26,6 @@ _T = TypeVar("_T")
 
 LOCK_WAIT_S = 5.0
 _STALE_AFTER_S = 60.0
-_EMPTY_TREE = {
-    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +236,7 @@ def _modified_inside(repo: Repository, path: str, filters: Filters, depth: int) 
 
 
 def _base(repo: Repository) -> str:
-    return repo.head().commit or _EMPTY_TREE[repo.hash_length]
+    return repo.head().commit or repo.empty_tree
 
 
 def _cached(repo: Repository, intent: str) -> dict[str, tuple[str, str]]:

@@ -4,6 +4,9 @@
 What can be switched off by one fixed setting is in `FIXED`; keys that carry a name of the repository's choice
 (filters, drivers, remotes) are neutralised by `overrides` after the configuration has been listed. The user's
 own configuration (system and global scope) stays in force. Pure: nothing here runs git.
+
+The price: no missing object is fetched, so a partial clone must hold what is asked about; and where the contents
+of filtered files (Git LFS) are compared, they are compared unfiltered unless the caller allows the user's filters.
 """
 
 from __future__ import annotations

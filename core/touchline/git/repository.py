@@ -50,6 +50,10 @@ _CONTENT_FREE = frozenset(
 MAX_NESTING = 20
 """Submodules inside submodules that are still followed."""
 
+_EMPTY_TREE = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -90,6 +94,11 @@ class Repository:
     def null_id(self) -> str:
         """The object id that git writes for "none"."""
         return "0" * self.hash_length
+
+    @property
+    def empty_tree(self) -> str:
+        """The object id of a tree without files; what an unborn branch is compared with."""
+        return _EMPTY_TREE[self.hash_length]
 
     def run(
         self,
