@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from touchline.executor import Notice, PermissionAsked, QuestionAsked, TextDelta, ToolStarted, UsageReported
@@ -36,6 +36,7 @@ def feed(*events: object) -> list[object]:
     return [item for event in events for item in stream.feed(json.dumps(event))]
 
 
+@settings(deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=8), TYPES)
 def test_any_json_is_read_without_an_error(fields: dict[str, object], kind: str) -> None:
     stream = ClaudeStream(session_id="s-1")
@@ -46,6 +47,7 @@ def test_any_json_is_read_without_an_error(fields: dict[str, object], kind: str)
         assert isinstance(fields["result"], str)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_line_is_read_without_an_error(line: str) -> None:
     stream = ClaudeStream(session_id="s-1")

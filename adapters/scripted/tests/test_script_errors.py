@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from touchline.errors import ConfigError
@@ -63,11 +63,13 @@ def test_check_tells_what_is_wrong_without_raising(tmp_path: Path) -> None:
     assert readiness.fix
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_line_of_the_runner_is_read_without_an_error(line: str) -> None:
     assert isinstance(read(line), Notice)
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["text", "tool_finished", "permission", "usage", "retry", "end", "started", "question", "x"]),
     st.dictionaries(
