@@ -127,3 +127,13 @@ def test_a_folder_on_disk_is_read_without_waiting_for_what_is_no_file(tmp_path: 
 def test_no_content_breaks_the_search(files: dict[str, str]) -> None:
     argv = found(files)
     assert argv is None or argv[0] in {"npm", "make", "python3", "tox"}
+
+
+def test_a_project_whose_only_python_files_are_its_tests_is_a_python_project(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/notes.txt").write_text("no test")
+    assert detect_in(tmp_path, path="/nowhere") is None
+    (tmp_path / "tests/test_value.py").write_text("import unittest\n")
+    command = detect_in(tmp_path, path="/nowhere")
+    assert command is not None
+    assert command.argv == ("python3", "-m", "unittest", "discover", "-s", "tests")

@@ -31,12 +31,14 @@ _PYTEST_WORD = re.compile(r"(?<![\w-])pytest(?![\w])", re.IGNORECASE)
 _LOCKED_RUNNERS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"}
 _NODE_MANAGERS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
 _VENVS = (".venv", "venv")
+_TEST_FOLDERS = ("tests", "test")
+_PYTHON_SOURCE = re.compile(r"[^/]+\.py|tests?/(?:test_\w+|\w+_test)\.py")
 
 
 def detect(names: Collection[str], read: Read, *, has_program: HasProgram) -> TestCommand | None:
     """The test command of a project, None if its files tell none.
 
-    `names` are the entries of its top folder; `read` gives a file's text by relative path, None if there is no
+    `names` are the entries of its top folder, and of its test folders as `tests/name`; `read` gives a file's text by relative path, None if there is no
     such text; `has_program` tells whether a program (a name, or a path from the top folder) can be run.
     """
     for find in (_python, _node, _go, _cargo, _make):
@@ -64,6 +66,9 @@ def detect_in(folder: Path, *, path: str | None = None) -> TestCommand | None:
 
     try:
         names = {entry.name for entry in folder.iterdir()}
+        for tests in names.intersection(_TEST_FOLDERS):
+            if (folder / tests).is_dir():
+                names.update(f"{tests}/{entry.name}" for entry in (folder / tests).iterdir())
     except OSError as error:
         raise ProcessError(
             f"cannot look for tests in {folder}: {error.strerror or error}", fix="Check the path."
@@ -76,9 +81,9 @@ def detect_in(folder: Path, *, path: str | None = None) -> TestCommand | None:
 
 def _python(names: Collection[str], read: Read, has_program: HasProgram) -> TestCommand | None:
     configured = _pytest_configuration(names, read)
-    folder = next((name for name in ("tests", "test") if name in names), None)
+    folder = next((name for name in _TEST_FOLDERS if name in names), None)
     single = next((name for name in sorted(names) if re.fullmatch(r"test_\w+\.py|\w+_test\.py", name)), None)
-    is_python = any(name in names for name in _PYTHON_FILES) or any(name.endswith(".py") for name in names)
+    is_python = any(name in names for name in _PYTHON_FILES) or any(_PYTHON_SOURCE.fullmatch(name) for name in names)
     if configured:
         return _with_pytest(names, has_program, configured)
     if is_python and (folder or single) and (_mentions_pytest(names, read) or has_program("pytest")):
