@@ -653,6 +653,28 @@ def test_a_local_run_verifies_its_own_files_uncommitted(repo: Path, tmp_path: Pa
     assert git(repo, "status", "--porcelain") == "M README.md\n?? calc.py"
 
 
+def test_a_local_run_can_begin_before_the_first_commit(tmp_path: Path, cancel: Cancellation) -> None:
+    folder = tmp_path / "fresh"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "calc.py").write_text("x = 1\n")
+    request = VerifyRequest(
+        repo=Repository.open(folder),
+        report_path=tmp_path / "report.json",
+        output_folder=tmp_path / "output",
+        mode="files",
+        head_sha="",
+        base_commit="",
+        files=("calc.py",),
+        owned=("calc.py",),
+        tests=UNITTEST,
+    )
+    judge = counting("a", tmp_path, '{"issues": []}')
+    report = verify(request, services(judge, cancel=cancel))
+    assert (report.status, report.scope.included_files) == ("ok", ["calc.py"])
+    assert "+x = 1" in (tmp_path / "prompt-1").read_text()
+
+
 def test_an_owned_file_that_a_verifier_changes_is_put_back(repo: Path, tmp_path: Path, cancel: Cancellation) -> None:
     (repo / "calc.py").write_text("mine\n")
     judge = command("a", python("import pathlib; pathlib.Path('calc.py').write_text('theirs')"))

@@ -16,6 +16,8 @@ from touchline.documents.base import FindingClass
 
 MAX_ANSWER = 4 * 1024 * 1024
 """Code points from the end of the text in which the answer is looked for."""
+MAX_ISSUES = 500
+"""Issues that one answer may hold."""
 MAX_STARTS = 2000
 """Lines that may be tried as the beginning of an answer of several lines."""
 
@@ -82,7 +84,7 @@ class AnswerVerification(_Part):
 class JudgeAnswer(_Part):
     """A judge's whole answer."""
 
-    issues: list[AnswerIssue]
+    issues: list[AnswerIssue] = Field(max_length=MAX_ISSUES)
     rechecks: list[AnswerRecheck] = []
     gates: list[AnswerGate] = []
 
@@ -92,7 +94,7 @@ class ExerciserAnswer(_Part):
 
     status: Literal["PASSED", "FAILED", "BLOCKED"]
     notes: Filled
-    issues: list[AnswerIssue] = []
+    issues: list[AnswerIssue] = Field(default=[], max_length=MAX_ISSUES)
     verification: list[AnswerVerification] = []
     gates: list[AnswerGate] = []
 

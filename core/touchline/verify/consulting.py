@@ -65,7 +65,8 @@ class Place:
     """Private to this verifier: its record or its output."""
     task_id: str
     turn: int
-    plan_path: Path | None
+    readable: tuple[Path, ...]
+    """What lies outside the work tree and belongs to the task."""
     deadline: float
     """On the monotonic clock; the end of the whole verification run."""
     facts: dict[str, str] = field(default_factory=dict)
@@ -145,7 +146,7 @@ def _turn(
         cwd=place.repo.work_tree,
         session_id=str(uuid.uuid4()),
         scratch=scratch,
-        readable=(place.plan_path,) if place.plan_path is not None else (),
+        readable=place.readable,
         limits=Limits(wall_s=left_s, idle_s=min(verifier.idle_s, left_s)),
         model=verifier.model,
         turn=max(place.turn, 1),

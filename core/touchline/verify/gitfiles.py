@@ -17,8 +17,9 @@ from touchline.git.repository import Repository
 MAX_BYTES = 4 * 1024 * 1024
 _NAMES = ("config", "config.worktree", "info/attributes", "info/exclude", "info/grafts", "info/sparse-checkout")
 
+_LINK = -1
 _File = tuple[bytes, int]
-"""Content and permission bits."""
+"""Content and permission bits; for a link its target and `_LINK`."""
 
 
 class GitFiles:
@@ -63,25 +64,23 @@ class GitFiles:
 
 
 def _content(place: Path) -> _File | None:
-    """A file as it is; anything else (a link, a folder, too large) as a mark that equals no file."""
+    """A file or a link as it is; None for anything else (a folder, a very large file), which is left alone."""
     try:
         found = place.lstat()
     except OSError:
         return None
     if stat.S_ISLNK(found.st_mode):
-        return os.fsencode(os.readlink(place)), -1  # noqa: PTH115 (a Path would normalise the target)
+        return os.fsencode(os.readlink(place)), _LINK  # noqa: PTH115 (a Path would normalise the target)
     if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
-        return f"{found.st_ino} {found.st_mtime_ns} {found.st_size}".encode(), -2
+        return None
     return place.read_bytes(), stat.S_IMODE(found.st_mode)
 
 
 def _write(place: Path, content: bytes, mode: int) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    if mode == -1:
+    if mode == _LINK:
         place.symlink_to(os.fsdecode(content))
         return
-    if mode == -2:
-        raise OSError(f"{place} cannot be put back: it was no ordinary file")
     descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=".touchline-")
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

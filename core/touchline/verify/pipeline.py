@@ -10,6 +10,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from touchline.documents.report import CustomGates, Report, SkillResult
 from touchline.errors import GitError
@@ -126,6 +127,8 @@ class _Verification:
         plan = self._request.tests
         if plan is None or not plan.baseline:
             return AtBase(None, "tests are not run at the base")
+        if not self._request.base_commit:
+            return AtBase(None, "there was no commit before the change")
         self._services.say(f"tests at the base {self._request.base_commit[:12]}")
         return tests_at_base(
             self._request.repo,
@@ -224,15 +227,19 @@ class _Verification:
             "TOUCHLINE_BASE_SHA": request.base_commit,
             "TOUCHLINE_SCOPE": request.mode,
         }
+        readable = []
         if request.plan_path is not None:
+            readable.append(request.plan_path)
             facts["TOUCHLINE_PLAN_FILE"] = str(request.plan_path)
+        if request.epic_context:
+            readable.append(Path(request.epic_context).absolute())
         return Place(
             repo=repo,
             head_sha=request.head_sha,
             folder=self._folder / f"{purpose}-{verifier.name}",
             task_id=f"verify-{request.verify_run}-{purpose}",
             turn=request.turn,
-            plan_path=request.plan_path,
+            readable=tuple(readable),
             deadline=self._deadline,
             facts=facts,
         )

@@ -53,8 +53,9 @@ class TestPlan:
 class VerifyRequest:
     """What to verify. Commits are full ids; paths are relative to the work tree, as git gives them.
 
-    `base_commit` is where the change began: the merge base of a branch, the start of a local run. `base_ref` is
-    set in branch scope only. `since` narrows what the judges look at to a delta; None is a full audit.
+    `base_commit` is where the change began: the merge base of a branch, the start of a local run ("" before the
+    first commit). `base_ref` is set in branch scope only. `since` narrows what the judges look at to a delta; None
+    is a full audit.
     """
 
     repo: Repository

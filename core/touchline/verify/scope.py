@@ -104,7 +104,7 @@ def _comparison(request: VerifyRequest, tree: TreeState) -> Iterator[Comparison]
     elif request.mode == "staged":
         yield compare(repo, request.head_sha, _index_tree(request))
     else:
-        base = _index_tree(request) if request.mode == "unstaged" else request.base_commit
+        base = _index_tree(request) if request.mode == "unstaged" else request.base_commit or _empty_tree(request)
         with compare_work_tree(repo, base, tree) as comparison:
             yield comparison
 
@@ -112,6 +112,11 @@ def _comparison(request: VerifyRequest, tree: TreeState) -> Iterator[Comparison]
 def _index_tree(request: VerifyRequest) -> str:
     """The tree that a commit of the index would have."""
     return request.repo.git("write-tree", "--missing-ok").decode("ascii", "replace").strip()
+
+
+def _empty_tree(request: VerifyRequest) -> str:
+    """The base of a run that began before the first commit."""
+    return request.repo.git("mktree", "-z").decode("ascii", "replace").strip()
 
 
 def _usable_since(request: VerifyRequest) -> str | None:
