@@ -2,9 +2,9 @@
 
 One process a turn. Standard input stays open until the result (the CLI loses the end of a long output otherwise),
 permissions are answered on it, and the session's id is ours. Shell and edit tools always ask, whatever allow rules
-and hooks the user or the repository has: the run's policy answers. A verifier reads no project settings or memory, which the
-work being judged could have written. On a stop the host interrupts the process, which ends its tools and keeps the
-session usable. Not asked for: tools of MCP servers that the user's own rules allow.
+and hooks the user or the repository has: the run's policy answers. A verifier reads no project settings or memory,
+which the work being judged could have written. On a stop the host interrupts the process, which ends its tools and
+keeps the session usable. Not asked for: tools of MCP servers that the user's own rules allow.
 """
 
 from __future__ import annotations
