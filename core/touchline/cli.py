@@ -84,7 +84,8 @@ class LazyGroup(click.Group):
         from click.shell_completion import CompletionItem
 
         names = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
-        return [*names, *super(click.Group, self).shell_complete(ctx, incomplete)]
+        # Not the group's own: it would import every command for its help.
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -98,7 +99,11 @@ def _nearest(name: str) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option("--debug", is_flag=True, help="Show a traceback with every error.")
 @click.option("-p", "hook_modules", metavar="MODULE", multiple=True, help="Load a hook plugin; repeatable.")
 @click.version_option(package_name="touchline", prog_name="touchline", message="%(prog)s %(version)s")
@@ -107,6 +112,9 @@ def cli(ctx: click.Context, *, debug: bool, hook_modules: tuple[str, ...]) -> No
     """Run coding agents unattended and publish only what was proved."""
     chosen = ctx.ensure_object(Globals)
     chosen.debug, chosen.hook_modules = debug, hook_modules
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(2)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -122,8 +130,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except (KeyboardInterrupt, click.exceptions.Abort):
         return _said("touchline: interrupted", EXIT_INTERRUPTED)
-    except click.exceptions.NoArgsIsHelpError as exc:
-        return _said(exc.format_message(), exc.exit_code)
     except click.ClickException as exc:
         return _said(_usage_text(exc), exc.exit_code)
     except (BrokenPipeError, ReaderGone):
@@ -159,7 +165,8 @@ def _drop_output() -> None:
 
 def _usage_text(exc: click.ClickException) -> str:
     where = exc.ctx.command_path if isinstance(exc, click.UsageError) and exc.ctx else "touchline"
-    return f"touchline: {exc.format_message()}\n  See `{where} --help`."
+    text = exc.format_message()
+    return text if text.startswith("Usage:") else f"touchline: {text}\n  See `{where} --help`."
 
 
 def _traceback(*, wanted: bool) -> None:

@@ -152,7 +152,7 @@ def test_a_closed_stdout_is_no_internal_error(tmp_path: Path) -> None:
     ("argv", "says"),
     [
         (("schma",), "touchline: no command 'schma'; did you mean 'schema'?\n  See `touchline --help`.\n"),
-        (("--nope",), "touchline: No such option '--nope'."),
+        (("--nope",), "touchline: No such option"),
         (("schema", "config", "extra"), "See `touchline schema --help`."),
         (("schema",), "touchline: Missing argument"),
         (("schema", "nothing"), "'nothing' is not one of"),
