@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import time
@@ -10,7 +11,7 @@ import pytest
 from touchline.errors import GitError
 from touchline.git.index import read_status
 from touchline.git.repository import MAX_NESTING, Repository
-from touchline.git.trees import changed_paths, snapshot
+from touchline.git.trees import StatData, changed_paths, proves_unchanged, snapshot
 
 
 def test_every_odd_name_is_in_the_snapshot(odd_repo: Path, odd_names: tuple[str, ...]) -> None:
@@ -143,11 +144,32 @@ def test_times_put_back_do_not_hide_a_change(repo: Path) -> None:
 
 def test_a_second_write_of_the_same_size_right_after_a_snapshot_is_seen(repo: Path) -> None:
     readme = repo / "README.md"
-    for number in range(30):
+    for number in range(10):
         readme.write_text(f"{number:09}\n")
         before = snapshot(repo)
         readme.write_text(f"{number:08}x\n")
         assert changed_paths(before, snapshot(repo, previous=before)) == ("README.md",)
+
+
+_THEN = StatData(size=9, mtime_ns=5, mode=0o100644, ctime_ns=1_700_000_000_123_456_789, inode=7, device=8)
+
+
+def test_equal_stat_data_prove_a_content_only_if_it_was_hashed_clearly_after_the_last_change() -> None:
+    assert proves_unchanged(_THEN, _THEN, hashed_at_ns=_THEN.ctime_ns + 200_000_000)
+    assert not proves_unchanged(_THEN, _THEN, hashed_at_ns=_THEN.ctime_ns + 1_000_000)
+    assert not proves_unchanged(_THEN, _THEN, hashed_at_ns=_THEN.ctime_ns - 1)
+
+
+def test_a_file_system_with_whole_seconds_needs_more_distance() -> None:
+    coarse = dataclasses.replace(_THEN, ctime_ns=1_700_000_000_000_000_000)
+    assert not proves_unchanged(coarse, coarse, hashed_at_ns=coarse.ctime_ns + 2_000_000_000)
+    assert proves_unchanged(coarse, coarse, hashed_at_ns=coarse.ctime_ns + 3_000_000_000)
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(StatData)])
+def test_any_other_stat_data_prove_nothing(name: str) -> None:
+    other = dataclasses.replace(_THEN, **{name: getattr(_THEN, name) + 1})
+    assert not proves_unchanged(other, _THEN, hashed_at_ns=_THEN.ctime_ns + 10_000_000_000)
 
 
 def test_an_earlier_snapshot_gives_the_same_hash(odd_repo: Path) -> None:

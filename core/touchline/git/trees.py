@@ -62,18 +62,34 @@ class TreeEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class StatData:
+    """What `lstat` tells about a file, as far as a change of content must change it."""
+
+    size: int
+    mtime_ns: int
+    mode: int
+    ctime_ns: int
+    inode: int
+    device: int
+
+
+def proves_unchanged(now: StatData, then: StatData, *, hashed_at_ns: int) -> bool:
+    """Whether a file that was hashed at a moment, under the stat data `then`, must still have that content.
+
+    Equal stat data prove nothing if the file was written in the clock tick in which it was hashed.
+    """
+    # File systems with whole seconds, or two, need more distance.
+    tick_ns = _COARSE_TICK_NS if then.ctime_ns % 1_000_000_000 == 0 else _FINE_TICK_NS
+    return now == then and then.ctime_ns + tick_ns < hashed_at_ns
+
+
+@dataclass(frozen=True, slots=True)
 class _Seen:
     """The stat data under which a digest was taken, and when."""
 
-    stat: tuple[int, int, int, int, int, int]
+    stat: StatData
     taken_ns: int
     entry: TreeEntry
-
-    def answers(self, now: tuple[int, int, int, int, int, int]) -> bool:
-        changed_ns = now[3]
-        # File systems with whole seconds, or two, need more distance.
-        tick_ns = _COARSE_TICK_NS if changed_ns % 1_000_000_000 == 0 else _FINE_TICK_NS
-        return now == self.stat and changed_ns + tick_ns < self.taken_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +195,7 @@ class _Reader:
 
     def _file(self, path: str, place: str, found: os.stat_result) -> None:
         earlier = self._previous._seen.get(path) if self._previous else None
-        if earlier is not None and earlier.answers(_stat_key(found)):
+        if earlier and proves_unchanged(_stat_data(found), earlier.stat, hashed_at_ns=earlier.taken_ns):
             self.seen[path], self.entries[path] = earlier, earlier.entry
             return
         for _ in range(_ATTEMPTS):
@@ -220,12 +236,12 @@ class _Reader:
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
-        if _stat_key(before) != _stat_key(after):
+        if _stat_data(before) != _stat_data(after):
             return None
         mode = EXECUTABLE if before.st_mode & stat.S_IXUSR else FILE
         permissions = stat.S_IMODE(before.st_mode) & 0o777
         entry = TreeEntry(mode, content.hexdigest(), blob.hexdigest(), permissions)
-        return _Seen(_stat_key(before), taken_ns, entry)
+        return _Seen(_stat_data(before), taken_ns, entry)
 
     def _submodule(self, path: str) -> None:
         """A submodule counts by its HEAD and its own tracked files; without a repository, by the files there."""
@@ -257,5 +273,5 @@ class _Reader:
         return self._new_blob(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def _stat_key(found: os.stat_result) -> tuple[int, int, int, int, int, int]:
-    return (found.st_size, found.st_mtime_ns, found.st_mode, found.st_ctime_ns, found.st_ino, found.st_dev)
+def _stat_data(found: os.stat_result) -> StatData:
+    return StatData(found.st_size, found.st_mtime_ns, found.st_mode, found.st_ctime_ns, found.st_ino, found.st_dev)
