@@ -108,21 +108,27 @@ class Repository:
         max_output_bytes: int = MAX_OUTPUT_BYTES,
         filters: Filters = "off",
         network: bool = False,
+        settings: Collection[tuple[str, str]] = (),
         extra_env: Mapping[str, str] | None = None,
     ) -> Completed:
         """One bounded git call; its exit status is a value. `args` begin with the git command.
 
+        `settings` are git configuration for this call alone, stronger than any other; they never reach an argv.
         Raises NotARepositoryError when the work tree or git itself is gone.
         """
-        settings: tuple[tuple[str, str], ...] = ()
+        neutral: tuple[tuple[str, str], ...] = ()
         ssh = ""
         if network or args[0] not in _CONTENT_FREE:
             listing = self.git("config", "--list", "-z", "--show-scope")
             config = parse_config_list(listing)
-            settings = overrides(config, filters=filters)
+            neutral = overrides(config, filters=filters)
             ssh = ssh_command(config, os.environ) if network else ""
         added = isolated_additions(
-            settings, git_dir=str(self.git_dir), work_tree=str(self.work_tree), ssh=ssh, network=network
+            (*neutral, *settings),
+            git_dir=str(self.git_dir),
+            work_tree=str(self.work_tree),
+            ssh=ssh,
+            network=network,
         )
         if extra_env:
             added.update(extra_env)
