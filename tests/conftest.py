@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TOUCHLINE_CLIS", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
+_KEPT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "CI",
+    "TOUCHLINE_CLIS",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "COVERAGE_PROCESS_START",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +33,9 @@ def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
-    (home / "gitconfig").write_text("[user]\n\tname = Test\n\temail = test@example.invalid\n[init]\n\tdefaultBranch = main\n")
+    (home / "gitconfig").write_text(
+        "[user]\n\tname = Test\n\temail = test@example.invalid\n[init]\n\tdefaultBranch = main\n"
+    )
     return home
 
 

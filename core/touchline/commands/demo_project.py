@@ -42,7 +42,7 @@ if __name__ == "__main__":
 """
 
 EXAMPLE = """\
-\"\"\"Prints the slugs of two titles as a caller would get them; exit status 1 when they are not what the plan says.\"\"\"
+\"\"\"Prints the slugs of two titles; exit status 1 when they are not what the plan says.\"\"\"
 
 import sys
 from pathlib import Path

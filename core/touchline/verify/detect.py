@@ -38,8 +38,9 @@ _PYTHON_SOURCE = re.compile(r"[^/]+\.py|tests?/(?:test_\w+|\w+_test)\.py")
 def detect(names: Collection[str], read: Read, *, has_program: HasProgram) -> TestCommand | None:
     """The test command of a project, None if its files tell none.
 
-    `names` are the entries of its top folder, and of its test folders as `tests/name`; `read` gives a file's text by relative path, None if there is no
-    such text; `has_program` tells whether a program (a name, or a path from the top folder) can be run.
+    `names` are the entries of its top folder, and of its test folders as `tests/name`; `read` gives a file's text
+    by relative path, None if there is no such text; `has_program` tells whether a program (a name, or a path from
+    the top folder) can be run.
     """
     for find in (_python, _node, _go, _cargo, _make):
         command = find(names, read, has_program)
