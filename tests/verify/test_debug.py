@@ -13,6 +13,7 @@ from touchline.verify.testrun import TestCommand, TestCounts, TestFailure, Tests
 
 COMMAND = TestCommand(("pytest", "-q"), "configured")
 BASE = "b" * 40
+TREE = Path("/home/me/project")
 
 
 def failure(name: str, text: str = "assert False") -> TestFailure:
@@ -36,14 +37,20 @@ def result(*failures: TestFailure, counts: TestCounts | None = None, status: str
 
 def verdicts(now: TestsResult, base: TestsResult | None, changed: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
     tests = from_result(now, threshold=5, notes=())
-    found = diagnose(number(tests.reported), now, base, base_commit=BASE, changed=changed, threshold=5)
+    found = diagnose(number(tests.reported), now, base, base_commit=BASE, changed=changed, threshold=5, work_tree=TREE)
     return [(one.pre_existing, one.touched_by_diff) for one in found]
 
 
 def test_a_failure_that_is_there_at_the_base_existed_before() -> None:
     now, base = result(failure("a"), failure("b")), result(failure("a", "the text at the base"))
     found = diagnose(
-        number(from_result(now, threshold=5, notes=()).reported), now, base, base_commit=BASE, changed=(), threshold=5
+        number(from_result(now, threshold=5, notes=()).reported),
+        now,
+        base,
+        base_commit=BASE,
+        changed=(),
+        threshold=5,
+        work_tree=TREE,
     )
     assert [(one.issue_id, one.pre_existing, one.reproduced_at) for one in found] == [
         ("VI-1", "yes", BASE),
@@ -58,6 +65,11 @@ def test_without_a_run_at_the_base_nothing_is_proved() -> None:
     cut_short = result(failure("x"), counts=TestCounts(passed=1, failed=9))
     assert verdicts(result(failure("a")), cut_short) == [("unknown", [])]
     assert verdicts(result(failure("a")), result(status="BLOCKED")) == [("unknown", [])]
+
+
+def test_a_failure_at_the_base_in_which_present_code_took_part_proves_nothing() -> None:
+    base = result(failure("a", "File /home/me/project/src/b.py, line 3"))
+    assert verdicts(result(failure("a")), base) == [("unknown", [])]
 
 
 def test_a_command_that_fails_as_a_whole_proves_nothing() -> None:
@@ -77,13 +89,13 @@ def test_a_failure_that_mentions_the_change_is_touched_by_it(changed: str, text:
 def test_a_failure_below_the_threshold_is_not_diagnosed() -> None:
     now = result(failure("a"))
     tests = from_result(now, threshold=10, notes=())
-    assert diagnose(number(tests.reported), now, now, base_commit=BASE, changed=(), threshold=10) == []
+    assert diagnose(number(tests.reported), now, now, base_commit=BASE, changed=(), threshold=10, work_tree=TREE) == []
 
 
 def row_of(now: TestsResult, base: TestsResult | None, changed: Sequence[str] = ()) -> RanTests:
     tests = from_result(now, threshold=5, notes=())
     reported = number(tests.reported)
-    found = diagnose(reported, now, base, base_commit=BASE, changed=changed, threshold=5)
+    found = diagnose(reported, now, base, base_commit=BASE, changed=changed, threshold=5, work_tree=TREE)
     return excused(tests, found, reported)
 
 

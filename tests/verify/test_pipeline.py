@@ -563,6 +563,26 @@ def test_a_failure_that_is_older_than_the_change_is_proved_and_does_not_fail_the
     assert not (again.output_folder / "base-tests.log").exists()
 
 
+def test_the_base_is_not_judged_by_the_present_code_of_an_editable_install(
+    repo: Path, tmp_path: Path, cancel: Cancellation
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", ".venv"], cwd=repo, check=True, timeout=60)
+    packages = next((repo / ".venv" / "lib").glob("python*/site-packages"))
+    (packages / "editable.pth").write_text(f"{repo / 'src'}\n")
+    (repo / ".gitignore").write_text(".venv\n")
+    (repo / "src").mkdir()
+    (repo / "src" / "calc.py").write_text("def divide(a, b):\n    return a / b\n")
+    commit(repo, "Divide", test_a=TEST_A + DIVIDES)
+    git(repo, "switch", "-q", "-c", "topic")
+    (repo / "src" / "calc.py").write_text("def divide(a, b):\n    return a * b\n")
+    git(repo, "commit", "-q", "-a", "-m", "Break it")
+    python_of_venv = str(repo / ".venv" / "bin" / "python")
+    plan = TestPlan((python_of_venv, "-B", "-m", "unittest", "-v"), 60.0, "configured")
+    report = verify(replace(request_for(repo, tmp_path), tests=plan), services(CONTENT, cancel=cancel))
+    assert statuses(report)["tester"] == "FAILED"
+    assert [one.pre_existing for one in report.diagnoses] == ["no"]
+
+
 def test_fewer_tests_than_at_the_base_are_noticed_by_the_coach(
     repo: Path, tmp_path: Path, cancel: Cancellation
 ) -> None:

@@ -19,6 +19,7 @@ from touchline.git.worktrees import throwaway_worktree
 from touchline.ledger.atomic import atomic_write, read_regular
 from touchline.process.cancel import Cancellation
 from touchline.process.environment import clean_environment
+from touchline.verify.mirror import base_environment
 from touchline.verify.setup import make_ready
 from touchline.verify.testrun import TestCommand, TestsResult
 from touchline.verify.tests import run_tests
@@ -67,7 +68,12 @@ def tests_at_base(
                 cwd=base.path,
                 timeout_s=timeout_s,
                 output_path=folder / "base-tests.log",
-                env=clean_environment(os.environ, run_id=run_id),
+                env=base_environment(
+                    command.argv,
+                    clean_environment(os.environ, run_id=run_id),
+                    work_tree=repo.work_tree,
+                    base=base.path,
+                ),
                 run_id=run_id,
                 cancel=cancel,
             )

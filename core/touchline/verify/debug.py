@@ -9,11 +9,13 @@ text so much as mentions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from touchline.documents.report import Diagnosis
 from touchline.gates.reading import Reported
 from touchline.git.quoting import quote_path
 from touchline.turn.text import tail
+from touchline.verify.mirror import mentions
 from touchline.verify.tester import is_whole
 from touchline.verify.testrun import TestsResult
 
@@ -29,8 +31,12 @@ def diagnose(
     base_commit: str,
     changed: Sequence[str],
     threshold: int,
+    work_tree: Path,
 ) -> list[Diagnosis]:
-    """One diagnosis for each blocking failure with a signature; `at_base` is None where nothing could be run."""
+    """One diagnosis for each blocking failure with a signature; `at_base` is None where nothing could be run.
+
+    A failure at the base in which code of the run's own `work_tree` took part proves nothing.
+    """
     now = {failure.signature: failure for failure in result.failures} if result is not None else {}
     before = {failure.signature: failure for failure in at_base.failures} if at_base is not None else {}
     found = []
@@ -38,11 +44,13 @@ def diagnose(
         signature = one.issue.signature
         if not signature or one.issue.class_ not in _REPRODUCIBLE or one.finding.severity < threshold:
             continue
-        failure, same = now.get(signature), before.get(signature)
+        failure, same, mixed = now.get(signature), before.get(signature), False
         text = "\n".join(
             (one.issue.evidence or "", failure.message if failure else "", failure.text if failure else "")
         )
-        absent = failure is not None and at_base is not None and is_whole(at_base)
+        if same is not None and mentions(f"{same.message}\n{same.text}", work_tree):
+            same, mixed = None, True
+        absent = failure is not None and not mixed and at_base is not None and is_whole(at_base)
         found.append(
             Diagnosis(
                 issue_id=one.issue.id,

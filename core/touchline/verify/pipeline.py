@@ -276,6 +276,7 @@ class _Verification:
             base_commit=request.base_commit,
             changed=material.changed,
             threshold=request.threshold,
+            work_tree=request.repo.work_tree,
         )
         tests = tester.excused(tests, diagnoses, reported)
         rechecked = tester.rechecks(tests.result, request.known)
