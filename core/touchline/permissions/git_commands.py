@@ -7,6 +7,7 @@ options are compared by prefix.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from touchline.permissions.effects import READ, Effect, Kind, doubt
@@ -46,11 +47,12 @@ _BRANCH_LISTS = names(
     "-a -r -v -vv -l --all --remotes --list --show-current --verbose --no-color --merged --no-merged --contains"
     " --format --sort --points-at -i --ignore-case --column --no-column"
 )
+_LISTS_NAMES = names("-l --list --contains --no-contains --merged --no-merged --points-at --show-current")
 _TAG_LISTS = names("-l -n --list --contains --merged --no-merged --points-at --sort --format --column")
 _QUERY = frozenset(
     {"--get", "--get-all", "--get-regexp", "--list", "-l", "--show-origin", "--show-scope", "get", "list"}
 )
-_HARMLESS_KEYS = ("color.", "advice.", "core.quotepath", "diff.renames", "diff.renamelimit", "log.showsignature")
+_HARMLESS_KEYS = ("color.", "advice.", "core.quotepath", "diff.renames", "diff.renamelimit")
 _PLAIN_FLAGS = frozenset(
     {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version", "--help", "-h"}
 )
@@ -219,15 +221,15 @@ def _apply(texts: Sequence[str]) -> tuple[Effect, ...]:
 
 
 def _listing(name: str, arguments: Sequence[Word], listing: frozenset[str]) -> tuple[Effect, ...]:
+    """Reading if every option only lists, and names stand there only behind one that makes git list them."""
     texts = [word.text for word in arguments]
     if any(word.literal is None and not word.glob for word in arguments):
         return (doubt(f"the arguments of `git {name}` are not known before the line runs"),)
-    options = [text for text in texts if text.startswith("-")]
-    if all(text.partition("=")[0] in listing or (name == "tag" and text[:2] == "-n") for text in options):
-        listed = not texts or any(option.partition("=")[0] in listing for option in options)
-        verbose_only = all(option in ("-v", "-vv", "--verbose", "-i", "--no-color") for option in options)
-        if listed and not (verbose_only and len(texts) > len(options)):
-            return (READ,)
+    options = [text.partition("=")[0] for text in texts if text.startswith("-")]
+    names_listed = any(one in _LISTS_NAMES or (name == "tag" and one[:2] == "-n") for one in options)
+    only_lists = all(one in listing or (name == "tag" and re.fullmatch(r"-n\d*", one)) for one in options)
+    if only_lists and (names_listed or len(options) == len(texts)):
+        return (READ,)
     return (Effect(Kind.REWRITE, f"`git {name}` with these arguments changes refs"),)
 
 

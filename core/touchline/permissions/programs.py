@@ -22,6 +22,8 @@ from touchline.permissions.vocabulary import (
     PYTHON,
     PYTHON_FLAGS,
     PYTHON_MODULES,
+    QUIET_FLAGS,
+    RUNS_TEXT,
     SAFE_EXCEPT,
     SAFE_VALUES,
     SAFE_WITH_ANYTHING,
@@ -193,17 +195,19 @@ def _copies(name: str, arguments: Sequence[Word]) -> tuple[Effect, ...]:
 def _build(name: str, arguments: Sequence[Word]) -> tuple[Effect, ...]:
     known = BUILD_TOOLS[name]
     if known:
-        words = [word for word in arguments if not word.text.startswith(("-", "+"))]
-        flags_only = not words and all(word.literal is not None for word in arguments)
-        if flags_only and (name == "yarn" or all(word.text in ("--version", "-v", "--help") for word in arguments)):
-            return (Effect(Kind.BUILD, f"`{name}`"),)
-        first = arguments[0].literal if arguments else None
-        if first is None or (words and words[0].literal not in known) or not words:
+        if all(word.literal in ("--version", "-v", "--help", "-h") for word in arguments):
+            return (READ,) if arguments or name != "yarn" else (Effect(Kind.BUILD, "`yarn`"),)
+        rest = list(arguments)
+        while rest and (rest[0].literal in QUIET_FLAGS or re.fullmatch(r"\+[\w.-]+", rest[0].text)):
+            rest.pop(0)
+        if not rest or rest[0].literal not in known:
             return (doubt(f"`{name}` with this subcommand is not known to be a build step"),)
-    if name in ("make", "gmake"):
-        for word in arguments:
-            if word.text.startswith(("--eval", "SHELL=", "--ev")) or (word.literal is None and word.splits):
-                return (doubt("`make` gets rules or its shell from the command line"),)
+    for word in arguments:
+        if name in ("make", "gmake") and word.literal is None and word.splits:
+            return (doubt(f"`{name}` gets words that are not known before the line runs"),)
+        for start in RUNS_TEXT.get(name, ()):
+            if word.text == start or (start != "-" and word.text.startswith(start)):
+                return (doubt(f"`{name} {start}` runs text or another program"),)
     texts = [word.text for word in arguments]
     if _formats(name, texts):
         return (Effect(Kind.WRITE, f"`{name}` rewrites files", (Word("."),)),)

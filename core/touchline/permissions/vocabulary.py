@@ -45,12 +45,12 @@ ANY: frozenset[str] = frozenset()
 BUILD_TOOLS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(
         names(
-            "make gmake ninja cmake ctest meson tox nox pytest py.test mypy ruff black isort flake8 pylint pyright"
+            "make gmake ninja cmake ctest tox nox pytest py.test mypy ruff black isort flake8 pylint pyright"
             " coverage tsc eslint prettier jest vitest mocha webpack vite rollup esbuild babel swc stylelint"
-            " mvn mvnw gradle gradlew sbt javac java jar kotlinc gcc g++ cc c++ clang clang++ ld ar ranlib strip rustc"
-            " rustfmt gofmt goimports golangci-lint staticcheck phpunit rspec rake rubocop cabal stack ghc yamllint"
+            " mvn mvnw gradle gradlew javac java jar kotlinc gcc g++ cc c++ clang clang++ ld ar ranlib strip rustc"
+            " rustfmt gofmt goimports golangci-lint staticcheck phpunit rspec rake rubocop yamllint"
             " markdownlint hadolint djlint bandit vulture pip-compile cython protoc autoconf automake libtool"
-            " pkg-config ccache valgrind clang-format clang-tidy hypothesis lint-imports playwright stylua"
+            " pkg-config clang-format clang-tidy hypothesis lint-imports playwright stylua"
         ),
         ANY,
     ),
@@ -76,8 +76,26 @@ BUILD_TOOLS: Mapping[str, frozenset[str]] = {
     "mix": names("test compile deps.get format credo"),
     "deno": names("test check fmt lint"),
     "pre-commit": frozenset({"run"}),
+    "meson": names("setup compile test configure introspect"),
+    "cabal": names("build test update check"),
+    "stack": names("build test"),
     "terraform": frozenset({"fmt", "validate"}),
 }
+QUIET_FLAGS = names("-q --quiet -s --silent -v --verbose --offline --locked --frozen --no-color --ci")
+"""Options without a value that may stand before a subcommand."""
+RUNS_TEXT: Mapping[str, tuple[str, ...]] = {
+    "make": ("--eval", "SHELL=", ".SHELLFLAGS=", "-f-", "-f/dev/", "--file=-", "--makefile=-", "-"),
+    "gmake": ("--eval", "SHELL=", ".SHELLFLAGS=", "-f-", "-f/dev/", "--file=-", "--makefile=-", "-"),
+    "cmake": ("-E",),
+    "ctest": ("--build-and-test", "--test-command"),
+    "rake": ("-e", "-E", "-p", "--execute"),
+    "bazel": ("--run_under",),
+    "go": ("-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"),
+    "cargo": ("--config",),
+    "mvn": ("exec:",),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), ("-wrapper", "-specs", "-B")),
+}
+"""Beginnings of arguments by which a build tool runs text or another program; a "-" stands for itself alone."""
 PYTHON_MODULES = names(
     "pytest unittest pip venv build mypy ruff black flake8 isort pylint coverage tox nox compileall py_compile"
     " doctest tabnanny hatch pre_commit sphinx mkdocs pyright bandit vulture"
@@ -106,7 +124,7 @@ TRANSPARENT = names(
 DANGEROUS_NAME = re.compile(
     r"GIT_.*|LD_.*|DYLD_.*|BASH_.*|PATH|IFS|ENV|PS[0-4]|PROMPT_COMMAND|SHELLOPTS|BASHOPTS|HOME|XDG_CONFIG_.*|CDPATH"
     r"|PAGER|EDITOR|VISUAL|LESSOPEN|LESSCLOSE|MANPAGER|SSH_.*|PERL5OPT|PERL5DB|RUBYOPT|NODE_OPTIONS|PYTHONSTARTUP"
-    r"|PYTHONHOME|MAKEFLAGS|GNUMAKEFLAGS|SHELL|TOUCHLINE_.*|FPATH|ZDOTDIR|GLOBIGNORE"
+    r"|PYTHONHOME|GOFLAGS|RUSTC(?:_.*)?|CARGO_.*|JAVA_TOOL_OPTIONS|PYTEST_PLUGINS|npm_config_.*|BROWSER|MAKEFLAGS|GNUMAKEFLAGS|SHELL|TOUCHLINE_.*|FPATH|ZDOTDIR|GLOBIGNORE"
 )
 HARMLESS_VALUES = frozenset(
     {
