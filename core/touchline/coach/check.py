@@ -11,18 +11,20 @@ from pathlib import Path
 from touchline import texts
 from touchline.coach import local
 from touchline.coach.coachfindings import coach_findings
-from touchline.coach.memory import load_tree
+from touchline.coach.memory import load_tree, save_tree
 from touchline.coach.run import Run
 from touchline.coach.steps import Verify
 from touchline.documents.decision import ConfiguredGates, Context, Decision
 from touchline.documents.ledger import Ledger, TurnRow, VerificationRow
+from touchline.documents.report import Report
 from touchline.errors import LedgerError
 from touchline.gates.decide import decide
 from touchline.git.index import intend_to_add
 from touchline.git.quoting import quote_path
-from touchline.git.trees import changed_paths, snapshot
+from touchline.git.trees import TreeState, changed_paths, snapshot
 from touchline.ledger import queries
 from touchline.ledger.epic import EpicQuarantine, change_between
+from touchline.ledger.store import atomic_write
 from touchline.verify.pipeline import verify
 from touchline.verify.request import VerifyRequest, VerifyServices
 
@@ -36,6 +38,8 @@ def verify_turn(run: Run, step: Verify) -> None:
     start = load_tree(run.memory.run_tree)
     tree = snapshot(run.repo, owned, previous=start)
     changed = changed_paths(start, tree)
+    _note_foreign_changes(run, ledger, step.turn, tree)
+    ledger = run.store.read()
     head = run.repo.head().commit
     row = VerificationRow(
         run_number=ledger.run_number,
@@ -77,7 +81,11 @@ def verify_turn(run: Run, step: Verify) -> None:
         timeout_s=run.settings.verify.timeout_s,
         cache_folder=run.store.folder.path / "cache",
     )
-    verify(request, _services(run, ledger))
+    report = verify(request, _services(run, ledger))
+    if run.cancel.is_set():
+        # What was stopped half-way is no result: the row stays `started`, the next start marks it interrupted.
+        return
+    _contributed_gates(run, ledger, request, report)
     context = Context(
         turn=step.turn,
         max_turns=ledger.max_turns,
@@ -100,6 +108,30 @@ def verify_turn(run: Run, step: Verify) -> None:
     )
     _update_row(run, step.verify_run, state="read", context=context.model_dump(mode="json", by_alias=True))
     run.progress.say(texts.VERIFY_ANCHOR.format(verify_runs=step.verify_run))
+
+
+def _contributed_gates(run: Run, ledger: Ledger, request: VerifyRequest, report: Report) -> None:
+    """Add the rows of the gates that plugins contribute to a complete report."""
+    if report.status != "ok":
+        return
+    rows = run.hooks.gates(ledger, report, run.repo.work_tree)
+    if rows:
+        gates = report.custom_gates.model_copy(update={"review": [*report.custom_gates.review, *rows]})
+        atomic_write(request.report_path, report.model_copy(update={"custom_gates": gates}).to_bytes())
+
+
+def _note_foreign_changes(run: Run, ledger: Ledger, turn: int, tree: TreeState) -> None:
+    """Name what changed in the tree since this turn was verified first; who did it is not known, so it stays."""
+    place = run.memory.verified_tree(turn)
+    if not place.exists():
+        save_tree(place, tree)
+        return
+    changed = changed_paths(load_tree(place), tree)
+    if changed:
+        told = f"turn {turn}: changed between two verifications: {', '.join(map(quote_path, changed[:20]))}"
+        run.progress.say(told)
+        run.store.write(ledger.model_copy(update={"interruptions": [*ledger.interruptions, told]}))
+        save_tree(place, tree)
 
 
 def mark_interrupted(run: Run, verify_run: int) -> None:

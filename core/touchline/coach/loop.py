@@ -6,7 +6,6 @@ Nothing is remembered between two steps but what the ledger on disk says; a kill
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 
 from touchline.coach import check, finish, local
 from touchline.coach.play import play_turn
@@ -26,6 +25,7 @@ from touchline.coach.steps import (
     next_step,
 )
 from touchline.coach.terminal import EXIT_STATUS
+from touchline.coach.trace import record_of
 from touchline.documents.ledger import Status
 from touchline.errors import ExecutorError, GitError
 from touchline.ledger import queries
@@ -92,13 +92,5 @@ def _stop(run: Run, status: Status, reason: str) -> int:
 
 def _record(run: Run, step: Step, facts: Facts) -> None:
     """Evidence for replay; never read by the loop."""
-    ledger = run.store.read()
-    append_jsonl(
-        run.store.folder.steps,
-        {
-            "runNumber": ledger.run_number,
-            "step": type(step).__name__,
-            "arguments": asdict(step),
-            "facts": asdict(facts),
-        },
-    )
+    record = record_of(run.store.read(), step, facts)
+    append_jsonl(run.store.folder.steps, record.model_dump(mode="json", by_alias=True))

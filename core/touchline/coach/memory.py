@@ -48,6 +48,10 @@ class Memory:
         """The work tree at the start of a turn."""
         return self.folder / f"tree-turn-{turn}.json"
 
+    def verified_tree(self, turn: int) -> Path:
+        """The work tree as a turn's first verification found it."""
+        return self.folder / f"tree-verified-{turn}.json"
+
     @property
     def rules(self) -> IgnoreRules:
         """The ignore rules of the start of the run."""

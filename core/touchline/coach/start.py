@@ -116,6 +116,8 @@ def open_ledger(
     atomic_write(place.folder.plan, plan)
     _keep_trusted(place)
     ledger = _seeded(first_ledger(start) if found is None else next_run(found, start))
+    # What later writes to the ledger no longer show; a replay begins here.
+    atomic_write(place.folder.start(ledger.run_number), ledger.to_bytes())
     return store.create(ledger) if found is None else store.write(ledger)
 
 

@@ -47,3 +47,16 @@ def overspent(budget: Budget | None, usage: Usage | None) -> str:
     if budget.max_cost is not None and usage.cost is not None and usage.cost > budget.max_cost:
         return f"the turn cost {usage.cost:.4f} US dollars of {budget.max_cost:.4f}"
     return ""
+
+
+def total_usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """The usage of two stretches of one turn; None is unknown, and a cost that neither reported stays unknown."""
+    if first is None or second is None:
+        return first or second
+    costs = [usage.cost for usage in (first, second) if usage.cost is not None]
+    return Usage(
+        input=first.input + second.input,
+        output=first.output + second.output,
+        cached=first.cached + second.cached,
+        cost=sum(costs) if costs else None,
+    )
