@@ -6,7 +6,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# A loaded machine must not fail a property; what is slow is measured by the benchmarks.
+hypothesis.settings.register_profile("touchline", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("touchline")
 
 _KEPT = (
     "PATH",
