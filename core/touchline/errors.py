@@ -6,6 +6,7 @@ trailer, a failing CLI, a timeout, red tests) are values, never exceptions.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 
@@ -72,3 +73,77 @@ class NotARepositoryError(GitError):
     """The given folder is no usable git work tree."""
 
     exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was last seen of a change request before an operation failed; "" where nothing was seen."""
+
+    url: str = ""
+    number: str = ""
+    state: str = ""
+    head_sha: str = ""
+    merge_queue: str = ""
+    comment_id: str = ""
+
+
+class ForgeError(TouchlineError):
+    """A forge operation that did not lead to the asked state (spec page 6).
+
+    `operation` and `provider` name what was tried where; `observed` holds the last facts seen, never hoped ones.
+    """
+
+    exit_code = 5
+
+    def __init__(
+        self, what: str, *, fix: str = "", operation: str = "", provider: str = "", observed: Observed = Observed()
+    ) -> None:
+        self.operation = operation
+        self.provider = provider
+        self.observed = observed
+        super().__init__(what, fix=fix)
+
+
+class ForgeAuthError(ForgeError):
+    """The host wants a credential, or refuses the one it was given."""
+
+
+class ForgeForbiddenError(ForgeError):
+    """The host knows who asks and does not let them."""
+
+
+class ForgeNotFoundError(ForgeError):
+    """The repository, branch or change request is not there, as far as the host shows."""
+
+
+class ForgeAmbiguousError(ForgeError):
+    """Several things fit where exactly one must: open changes of a branch, remotes of a repository."""
+
+
+class ForgeConflict(ForgeError):
+    """The state at the host is not what the operation was based on; nothing of somebody else's was overwritten."""
+
+
+class ForgeUnavailable(ForgeError):
+    """The host could not be reached, broke off or answered with a failure of its own."""
+
+
+class ForgeBusy(ForgeUnavailable):
+    """The host asks to come later; `retry_after_s` is None where it does not say when."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        fix: str = "",
+        operation: str = "",
+        provider: str = "",
+        observed: Observed = Observed(),
+        retry_after_s: float | None = None,
+    ) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(what, fix=fix, operation=operation, provider=provider, observed=observed)
+
+
+class ForgeCapabilityError(ForgeError):
+    """The forge cannot do what is needed; told at preflight, before anything is changed."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from touchline.documents.base import Document
 
@@ -43,7 +43,7 @@ class CheckPolicy(Document):
     readable: bool
     http_status: int | None = None
     strict: bool = False
-    required: list[RequiredCheck] = []
+    required: list[RequiredCheck] = Field(default_factory=list)
 
 
 class CheckFact(Document):

@@ -14,8 +14,9 @@ from typing import Any, Final, Literal, cast
 from stevedore.driver import DriverManager
 from stevedore.exception import MultipleMatches, NoMatches
 
-from touchline.errors import PluginLoadError
+from touchline.errors import PluginLoadError, TouchlineError
 from touchline.executor import API_VERSION, Executor, ExecutorSettings
+from touchline.forge import Forge, ForgeHost, ForgeSettings
 
 EXECUTORS: Final = "touchline.executors"
 FORGES: Final = "touchline.forges"
@@ -26,7 +27,24 @@ GROUPS: Final[dict[Kind, str]] = {"executor": EXECUTORS, "forge": FORGES}
 
 _MEMBERS: Final[dict[Kind, tuple[str, ...]]] = {
     "executor": ("name", "capabilities", "check", "run_turn", "settle_without_work"),
-    "forge": ("name",),
+    "forge": (
+        "name",
+        "capabilities",
+        "identify",
+        "preflight",
+        "base_repository",
+        "default_target",
+        "inspect",
+        "fetch_head",
+        "fetch_branch",
+        "push",
+        "create_draft",
+        "update",
+        "mark_ready",
+        "comment",
+        "request_review",
+        "read_ci",
+    ),
 }
 
 
@@ -58,6 +76,22 @@ def load_executor(name: str, settings: ExecutorSettings, *, environ: Mapping[str
         raise PluginLoadError(
             f"executor {name!r} could not be built: {type(exc).__name__}: {exc}",
             fix=f"Check `executors` in the configuration; the driver is from {_sources(EXECUTORS, name)}.",
+        ) from exc
+
+
+def load_forge(
+    name: str, settings: ForgeSettings, host: ForgeHost, *, environ: Mapping[str, str] | None = None
+) -> Forge:
+    """The forge called `name`, built with its settings and host. Raises PluginLoadError as its class does."""
+    build = load_driver_class("forge", name, environ=environ)
+    try:
+        return cast("Forge", build(settings, host))
+    except TouchlineError:
+        raise
+    except Exception as exc:
+        raise PluginLoadError(
+            f"forge {name!r} could not be built: {type(exc).__name__}: {exc}",
+            fix=f"Check `forge` in the configuration; the driver is from {_sources(FORGES, name)}.",
         ) from exc
 
 
