@@ -36,6 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "touchline.commands.verify:verify",
         "Verify a change once: judges, exerciser, tests; nothing is changed.",
     ),
+    "replay": (
+        "touchline.commands.replay:command",
+        "Decide and plan a recorded run once more, without an executor, and compare.",
+    ),
     "gates": ("touchline.commands.gates:command", "Decide the gates for a ledger and a report; nothing is written."),
     "init": ("touchline.commands.init:init", "Write a commented touchline.yaml."),
     "config": ("touchline.commands.config:config", "Show, check and change the configuration."),

@@ -69,9 +69,11 @@ class RunFolder:
 
     def feedback(self, run_number: str, turn: int) -> Path:
         """The feedback file given to turn `turn` of run `run_number`."""
-        if not re.fullmatch(r"[0-9]{1,32}", run_number, re.ASCII):
-            raise ValueError(f"not a run number: {run_number!r}")
-        return self.path / "feedback" / run_number / f"turn-{_count(turn)}.md"
+        return self.path / "feedback" / _run_number(run_number) / f"turn-{_count(turn)}.md"
+
+    def start(self, run_number: str) -> Path:
+        """The ledger as run `run_number` began with it: evidence for replay, never read by the loop."""
+        return self.path / "starts" / f"{_run_number(run_number)}.json"
 
     def report(self, verify_run: int) -> Path:
         """The report of verification run `verify_run`."""
@@ -287,6 +289,12 @@ def _clean_path(path: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _run_number(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,32}", text, re.ASCII):
+        raise ValueError(f"not a run number: {text!r}")
+    return text
 
 
 def _count(number: int) -> int:
