@@ -41,6 +41,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Decide and plan a recorded run once more, without an executor, and compare.",
     ),
     "gates": ("touchline.commands.gates:command", "Decide the gates for a ledger and a report; nothing is written."),
+    "turn-loop": (
+        "touchline.commands.turn_loop:command",
+        "Run several turns of one session, without a model unless an executor is named.",
+    ),
+    "bootstrap": (
+        "touchline.commands.bootstrap:command",
+        "Run one turn without a model, store it and print its report.",
+    ),
+    "load-session": (
+        "touchline.commands.load_session:command",
+        "Print a stored session of `bootstrap` or `turn-loop`.",
+    ),
+    "route": ("touchline.commands.route:command", "Print the commands and tools that a prompt is routed to."),
     "init": ("touchline.commands.init:init", "Write a commented touchline.yaml."),
     "config": ("touchline.commands.config:config", "Show, check and change the configuration."),
     "plugins": ("touchline.commands.plugins:plugins", "List executors, forges and hook plugins."),
