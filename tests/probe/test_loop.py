@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from touchline.commands import bootstrap, load_session, route, turn_loop
 from touchline.errors import LedgerError, UsageError
@@ -32,11 +31,11 @@ Cli = Callable[..., str]
 
 
 @pytest.fixture
-def cli() -> Cli:
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     def run(module: object, *args: str, status: int = 0) -> str:
-        result = CliRunner().invoke(module.command, list(args), catch_exceptions=False, standalone_mode=False)  # type: ignore[attr-defined]
-        assert (result.return_value or 0) == status
-        return result.stdout
+        returned = module.command.main(list(args), standalone_mode=False)  # type: ignore[attr-defined]
+        assert (returned or 0) == status
+        return capsys.readouterr().out
 
     return run
 
