@@ -19,7 +19,9 @@ from touchline.permissions.shell import MAX_LINE, Parsed, SimpleCommand, parse
 
 Judge = Callable[..., Verdict]
 
-SHARED = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SHARED = settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 ATOMS = [
     *("git", "push", "git push", " ", " ", "\n", ";", "&&", "|", "&", "(", ")", "{ ", "; }", "$(", "`", "'", '"'),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from touchline.probe import EngineConfig, PermissionDenial, TurnEngine
@@ -53,6 +53,7 @@ def test_exactly_the_budget_is_within_it() -> None:
     assert engine.submit_message("one").stop_reason == "max_budget_reached"
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet=st.characters(codec=None), max_size=60), st.integers(0, 2), st.integers(0, 30))
 def test_structured_output_is_one_json_object_on_every_turn(prompt: str, max_turns: int, budget: int) -> None:
     engine = TurnEngine(EngineConfig(max_turns, budget, structured_output=True), "s")

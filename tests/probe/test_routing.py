@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from touchline.errors import PluginLoadError
@@ -44,6 +44,7 @@ def test_a_name_that_two_executors_ship_is_matched_once(inventory: Inventory) ->
     assert names("review MCP tool", doubled) == names("review MCP tool", inventory)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=200), st.integers(-3, 10))
 def test_any_prompt_is_routed_the_same_twice(prompt: str, limit: int) -> None:
     items = installed_inventory(["scripted"], environ={})
