@@ -37,6 +37,7 @@ from touchline.api import (
 )
 from touchline.execution import Budget, ExecutedTurn
 from touchline.process.cancel import Cancellation
+from touchline.turn.raw import read_processes
 from touchline.turn.record import TurnRecord, read_events
 
 Execute = Callable[..., ExecutedTurn]
@@ -302,8 +303,31 @@ def test_raw_stream_of_the_program_is_recorded(execute: Execute, driver: Any, tm
     with TurnRecord(tmp_path / "record") as record:
         turn = execute(driver(body), record=record)
     assert turn.text == "from the program"
-    raw = b"".join(path.read_bytes() for path in sorted((tmp_path / "record" / "raw").iterdir()))
-    assert raw == b"from the program\n"
+    (process,) = read_processes(tmp_path / "record")
+    assert process.stream == b"from the program\n"
+    assert process.began == {
+        "executor": "plain",
+        "turn": 1,
+        "taskId": "task-1",
+        "role": "player",
+        "purpose": "work",
+        "sessionId": process.began["sessionId"],
+        "resume": False,
+    }
+    assert process.ended is not None
+    assert (process.ended["ending"], process.ended["returncode"], process.ended["lateAfter"]) == ("exited", 0, None)
+
+
+def test_program_that_cannot_be_started_is_recorded_as_such(execute: Execute, driver: Any, tmp_path: Path) -> None:
+    def body(request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
+        with host.start(["no-such-program-anywhere"]):
+            yield TurnEnded("")
+
+    with TurnRecord(tmp_path / "record") as record:
+        assert execute(driver(body), record=record).failure is not None
+    (process,) = read_processes(tmp_path / "record")
+    assert process.ended is not None
+    assert (process.ended["ending"], process.stream) == ("not-started", b"")
 
 
 def lines_of(host: ExecutorHost, argv: list[str]) -> Iterator[Event]:

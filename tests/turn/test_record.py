@@ -32,12 +32,12 @@ def test_everything_is_private_whatever_the_umask(tmp_path: Path) -> None:
         with TurnRecord(tmp_path / "run") as record:
             record.text("hello")
             record.event(1, "Notice", {"text": "x"})
-            record.raw(b"bytes")
+            record.raw({}).write(b"bytes")
     finally:
         os.umask(before)
     assert mode(tmp_path / "run") == mode(tmp_path / "run" / "raw") == 0o700
     files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
-    assert len(files) == 3
+    assert len(files) == 4
     assert {mode(path) for path in files} == {0o600}
 
 
@@ -104,25 +104,27 @@ def test_a_second_writer_is_refused_and_the_folder_is_free_after_closing(tmp_pat
 def test_a_secret_is_masked_in_all_three_however_it_is_cut(tmp_path: Path, size: int) -> None:
     text = f"before {SECRET} between {SECRET[:8]} and {SECRET}{SECRET} after"
     with TurnRecord(tmp_path, [SECRET]) as record:
+        raw = record.raw({})
         for start in range(0, len(text), size):
             piece = text[start : start + size]
             record.text(piece)
             record.event(1, "TextDelta", {"text": piece})
-            record.raw(piece.encode())
+            raw.write(piece.encode())
     expected = text.replace(SECRET, MASK)
     assert (tmp_path / "render.log").read_text() == expected
     assert "".join(json.loads(json.dumps(e["payload"]))["text"] for e in read_events(tmp_path)) == expected
-    assert (tmp_path / "raw" / "000001.log").read_text() == expected
+    assert (tmp_path / "raw" / "000001-0001.log").read_text() == expected
 
 
 def test_a_secret_is_masked_anywhere_in_an_event_and_as_json_writes_it(tmp_path: Path) -> None:
     secret = 'p"ss\\wörd/1'
     with TurnRecord(tmp_path, [secret]) as record:
         record.event(1, "ToolFinished", {"output": {"deep": [f"x{secret}y"], secret: 1}, "path": Path(secret)})
-        record.raw(json.dumps({"a": secret}).encode() + b"\n" + json.dumps(secret, ensure_ascii=False).encode())
+        stream = json.dumps({"a": secret}).encode() + b"\n" + json.dumps(secret, ensure_ascii=False).encode()
+        record.raw({}).write(stream)
         record.text(json.dumps(secret))
     assert next(read_events(tmp_path))["payload"] == {"output": {"deep": [f"x{MASK}y"], MASK: 1}, "path": MASK}
-    assert (tmp_path / "raw" / "000001.log").read_text() == f'{{"a": "{MASK}"}}\n"{MASK}"'
+    assert (tmp_path / "raw" / "000001-0001.log").read_text() == f'{{"a": "{MASK}"}}\n"{MASK}"'
     assert (tmp_path / "render.log").read_text() == f'"{MASK}"'
 
 
@@ -171,28 +173,15 @@ def test_no_cutting_lets_a_value_through(secrets: list[str], text: str, sizes: l
         assert out == text
 
 
-def test_the_raw_stream_is_capped_and_rotated(tmp_path: Path) -> None:
-    with TurnRecord(tmp_path, raw_file_bytes=100, raw_files=3) as record:
-        for number in range(50):
-            record.raw(b"%02d" % number + b"x" * 28)
-        record.raw(b"y" * 250)
-    files = sorted((tmp_path / "raw").iterdir())
-    assert [file.stat().st_size for file in files] == [100, 100, 50]
-    assert b"".join(file.read_bytes() for file in files) == b"y" * 250
-    with TurnRecord(tmp_path, raw_file_bytes=100, raw_files=3) as record:
-        record.raw(b"z" * 60)
-    assert [file.read_bytes()[:1] for file in sorted((tmp_path / "raw").iterdir())] == [b"y", b"y", b"z"]
-
-
 def test_any_text_and_any_bytes_are_recorded(tmp_path: Path) -> None:
     with TurnRecord(tmp_path, [SECRET]) as record:
         record.text("\ud800 ok 😀\x00")
         record.event(1, "Notice", {"text": "\ud800", "n": float("nan"), "many": {1: (2, None, True, 1.5)}})
-        record.raw(bytes(range(256)))
+        record.raw({}).write(bytes(range(256)))
     assert (tmp_path / "render.log").read_bytes() == "\\ud800 ok 😀\x00".encode()
     payload = next(read_events(tmp_path))["payload"]
     assert payload == {"text": "\ud800", "n": "nan", "many": {"1": [2, None, True, 1.5]}}
-    assert (tmp_path / "raw" / "000001.log").read_bytes() == bytes(range(256))
+    assert (tmp_path / "raw" / "000001-0001.log").read_bytes() == bytes(range(256))
 
 
 def test_a_failure_to_append_warns_once_and_ends_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -202,7 +191,7 @@ def test_a_failure_to_append_warns_once_and_ends_nothing(tmp_path: Path, caplog:
         for _ in range(3):
             record.text("x")
             record.event(1, "Notice", {})
-            record.raw(b"x")
+            record.raw({}).write(b"x")
     assert len(caplog.records) == 1
     assert "incomplete" in caplog.text
     assert not (tmp_path / "elsewhere").exists()

@@ -127,12 +127,14 @@ def execute_turn(
         run_id=run_id,
         permit=permit,
         emit=emit,
-        raw=record.raw if record is not None else None,
+        record=record,
+        executor=executor.name,
         cancel=cancel,
     )
     failure = _cannot_start(executor, request, host) or _drive(executor, request, host, tally, emit, budget)
     if record is not None:
         record.flush()
+        host.record_ends()
     return _result(request, host, tally, failure, masker)
 
 

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from touchline.errors import TouchlineError
+from touchline.errors import ProcessError, TouchlineError
 from touchline.executor import (
     Event,
     PermissionAnswer,
@@ -21,8 +21,15 @@ from touchline.executor import (
 from touchline.process import Child, ProcessLimits, start
 from touchline.process.cancel import Cancellation
 from touchline.process.environment import clean_environment
+from touchline.turn.raw import RawStream
+from touchline.turn.record import TurnRecord
+from touchline.turn.text import tail
 
 Permit = Callable[[PermissionAsked], PermissionAnswer]
+STDERR_KEPT = 8000
+"""Code points of a program's standard error that are recorded with its end."""
+NOT_STARTED = "not-started"
+"""The recorded ending of a program that could not be started."""
 SHORTEST_WALL_S = 1.0
 """A second process of a turn whose time is nearly over still gets this much, then the wall limit ends it."""
 
@@ -37,16 +44,19 @@ class TurnHost:
         run_id: str,
         permit: Permit,
         emit: Callable[[Event], None],
-        raw: Callable[[bytes], None] | None,
+        record: TurnRecord | None,
+        executor: str,
         cancel: Cancellation | None,
     ) -> None:
         self._request = request
         self._run_id = run_id
         self._permit = permit
         self._emit = emit
-        self._raw = raw
+        self._record = record
+        self._executor = executor
         self._cancel = cancel
         self._children: list[Child] = []
+        self._streams: list[tuple[Child, RawStream]] = []
         self.started_at = time.monotonic()
         self.denied: list[PermissionAsked] = []
 
@@ -70,21 +80,29 @@ class TurnHost:
     ) -> Child:
         """Start a program of this turn; the wall limit is what is left of the turn's own."""
         limits = self._request.limits
-        child = start(
-            list(argv),
-            cwd=self._request.cwd,
-            env=clean_environment(os.environ, run_id=self._run_id, remove=tuple(unset), add=dict(env or {})),
-            stdin=stdin,
-            limits=ProcessLimits(
-                wall_s=max(SHORTEST_WALL_S, limits.wall_s - self.elapsed_s),
-                idle_s=limits.idle_s,
-                grace_s=limits.grace_s,
-            ),
-            run_id=self._run_id,
-            raw=self._raw,
-            cancel=self._cancel,
-        )
+        stream = self._record.raw(self._purpose()) if self._record is not None else None
+        try:
+            child = start(
+                list(argv),
+                cwd=self._request.cwd,
+                env=clean_environment(os.environ, run_id=self._run_id, remove=tuple(unset), add=dict(env or {})),
+                stdin=stdin,
+                limits=ProcessLimits(
+                    wall_s=max(SHORTEST_WALL_S, limits.wall_s - self.elapsed_s),
+                    idle_s=limits.idle_s,
+                    grace_s=limits.grace_s,
+                ),
+                run_id=self._run_id,
+                raw=stream.write if stream is not None else None,
+                cancel=self._cancel,
+            )
+        except ProcessError:
+            if stream is not None:
+                stream.end({"ending": NOT_STARTED})
+            raise
         self._children.append(child)
+        if stream is not None:
+            self._streams.append((child, stream))
         return child
 
     def permit(self, asked: PermissionAsked) -> PermissionAnswer:
@@ -108,3 +126,28 @@ class TurnHost:
         """Stop whatever the driver left running, with everything below it."""
         for child in self._children:
             child.stop()
+
+    def record_ends(self) -> None:
+        """Record how each program ended; when all are stopped and every event of the turn is recorded."""
+        for child, stream in self._streams:
+            stream.end(
+                {
+                    "ending": child.ending,
+                    "returncode": child.returncode,
+                    "stderrTail": tail(child.stderr_tail, STDERR_KEPT),
+                    "lateAfter": child.late_after,
+                }
+            )
+
+    def _purpose(self) -> dict[str, object]:
+        """What the record says that a program is started for: enough to read its stream again, nothing secret."""
+        request = self._request
+        return {
+            "executor": self._executor,
+            "turn": request.turn,
+            "taskId": request.task_id,
+            "role": request.role,
+            "purpose": request.purpose,
+            "sessionId": request.session_id,
+            "resume": request.resume,
+        }

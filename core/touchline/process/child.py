@@ -65,6 +65,7 @@ class Child:
         self._ending: Ending = "running"
         self._exited = False
         self._late = False
+        self._lines_in_time = 0
         self._discard = False
         self._words = b""
         self._supervisor_ended = False
@@ -88,6 +89,11 @@ class Child:
     def stderr_tail(self) -> str:
         """The last 64 KiB of standard error so far, invalid UTF-8 replaced."""
         return self._tail.content().decode("utf-8", "replace")
+
+    @property
+    def late_after(self) -> int | None:
+        """After how many lines of standard output the rest was late; None as long as none could be."""
+        return self._lines_in_time if self._late else None
 
     def lines(self) -> Iterator[Line]:
         """The lines of standard output until the child has ended; nothing of its tree is left then."""
@@ -278,6 +284,8 @@ class Child:
     def _split(self, chunk: bytes) -> None:
         if self._raw is not None:
             self._raw(chunk)
+        if not self._late:
+            self._lines_in_time += chunk.count(b"\n")
         if not self._discard:
             self._queue.extend(self._splitter.feed(chunk, late=self._late))
 

@@ -90,54 +90,6 @@ class LinesFile(AppendFile):
         yield first_line
 
 
-class RotatingFiles:
-    """A folder of numbered files of at most `file_bytes` each; only the newest `files` of them are kept."""
-
-    def __init__(self, folder: Path, *, file_bytes: int, files: int) -> None:
-        self.folder = folder
-        self._file_bytes = file_bytes
-        self._files = files
-        self._current: AppendFile | None = None
-
-    def append(self, data: bytes) -> None:
-        """Append `data`; a piece that fits into one file is not split."""
-        while data:
-            current = self._current or self._first()
-            current.open()
-            room = self._file_bytes - current.size
-            if current.size > 0 and room < min(len(data), self._file_bytes):
-                current = self._next(current)
-                room = self._file_bytes
-            current.append(data[:room])
-            data = data[room:]
-
-    def close(self) -> None:
-        """Close the current file."""
-        if self._current is not None:
-            self._current.close()
-
-    def _numbers(self) -> list[int]:
-        return sorted(int(path.stem) for path in self.folder.glob("*.log") if path.stem.isdecimal())
-
-    def _first(self) -> AppendFile:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
-        self._current = self._file(max(self._numbers(), default=1))
-        return self._current
-
-    def _next(self, current: AppendFile) -> AppendFile:
-        current.close()
-        numbers = self._numbers()
-        for old in numbers[: max(len(numbers) + 1 - self._files, 0)]:
-            self._file(old).path.unlink(missing_ok=True)
-        self._current = self._file(int(current.path.stem) + 1)
-        self._current.open()
-        return self._current
-
-    def _file(self, number: int) -> AppendFile:
-        return AppendFile(self.folder / f"{number:06}.log")
-
-
 def _line_start(fd: int, end: int) -> int:
     """The offset after the last newline before `end`."""
     while end > 0:

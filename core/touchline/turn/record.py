@@ -20,8 +20,9 @@ from pathlib import Path
 from types import TracebackType
 
 from touchline.errors import LockHeldError
-from touchline.turn.appending import AppendFile, LinesFile, RotatingFiles
+from touchline.turn.appending import AppendFile, LinesFile
 from touchline.turn.masking import MaskedStream, Masker
+from touchline.turn.raw import RawStream, RawStreams
 from touchline.turn.text import head_tail
 
 logger = logging.getLogger(__name__)
@@ -58,13 +59,19 @@ class TurnRecord:
         self._lock_fd = self._own_folder()
         self._masker = Masker(secrets)
         self._text = MaskedStream(self._masker)
-        self._raw_text = MaskedStream(self._masker.bytewise())
         self._deltas: dict[str, MaskedStream] = {}
         self._turn = 0
         self._sequence: int | None = None
         self._render = AppendFile(folder / RENDER_LOG)
         self._events = LinesFile(folder / EVENTS)
-        self._raw = RotatingFiles(folder / RAW, file_bytes=raw_file_bytes, files=raw_files)
+        self._raw = RawStreams(
+            folder / RAW,
+            self._masker,
+            self._guarded,
+            sequence=self._last_event,
+            file_bytes=raw_file_bytes,
+            files=raw_files,
+        )
 
     def text(self, delta: str) -> None:
         """Append the model's text to `render.log` as it arrives."""
@@ -86,11 +93,11 @@ class TurnRecord:
                 values["text"] = stream.feed(delta)
             self._try(lambda: self._append_event(kind, values))
 
-    def raw(self, data: bytes) -> None:
-        """Append bytes of the CLI's own stream to the newest file in `raw/`; the oldest give way."""
-        with self._mutex:
-            released = self._raw_text.feed(data.decode("latin-1"))
-            self._try(lambda: self._raw.append(released.encode("latin-1")))
+    def raw(self, about: Mapping[str, object]) -> RawStream:
+        """A stream for what a program prints, from just before it starts; `about` says what it is started for."""
+        streams: list[RawStream] = []
+        self._guarded(lambda: streams.append(self._raw.begin(about)))
+        return streams[0] if streams else self._raw.dropped()
 
     def flush(self) -> None:
         """Write what was held back; for the end of a turn, where the streams end."""
@@ -137,26 +144,33 @@ class TurnRecord:
             self._warn(error)
         return fd
 
-    def _append_event(self, kind: str, values: dict[str, object]) -> None:
+    def _last_event(self) -> int:
         if self._sequence is None:
             self._sequence = _last_sequence(self._events.newest_first())
+        return self._sequence
+
+    def _append_event(self, kind: str, values: dict[str, object]) -> None:
+        number = self._last_event() + 1
         line = {
-            "seq": self._sequence + 1,
+            "seq": number,
             "turn": self._turn,
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "kind": kind,
             "payload": _bounded(self._masker.mask_value(values)),
         }
         self._events.append(_utf8(_encode(line) + "\n"))
-        self._sequence += 1
+        self._sequence = number
 
     def _flush(self) -> None:
-        rendered, raw = self._text.end(), self._raw_text.end()
+        rendered = self._text.end()
         self._try(lambda: self._render.append(_utf8(rendered)))
-        self._try(lambda: self._raw.append(raw.encode("latin-1")))
         held = [(kind, text) for kind, stream in self._deltas.items() if (text := stream.end())]
         for kind, text in held:
             self._try(partial(self._append_event, kind, {"text": text}))
+
+    def _guarded(self, append: Callable[[], None]) -> None:
+        with self._mutex:
+            self._try(append)
 
     def _try(self, append: Callable[[], None]) -> None:
         if not self._closed:
