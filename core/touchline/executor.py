@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from touchline.process import Child
+from touchline.process import Child, Ending, Line
 from touchline.turn.settle import Failure, Role, TurnSettlement
 
 API_VERSION = 1
@@ -243,6 +243,41 @@ class Readiness:
     fix: str = ""
 
 
+class Program(Protocol):
+    """What a driver sees of its program: a `Child`, or in a replay what one printed."""
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended, or `running`."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status; None while it runs or when it is not known."""
+        ...
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of its standard error so far."""
+        ...
+
+    def lines(self) -> Iterator[Line]:
+        """The lines of its standard output until it has ended."""
+        ...
+
+    def write(self, content: bytes) -> None:
+        """Write to its standard input without waiting."""
+        ...
+
+    def close_stdin(self) -> None:
+        """Close its standard input after what was written."""
+        ...
+
+    def finish(self, grace_s: float) -> None:
+        """Its result is here: give it `grace_s` to exit, then stop it."""
+        ...
+
+
 class ExecutorHost(Protocol):
     """What the core gives a driver for one turn."""
 
@@ -284,4 +319,20 @@ class Executor(Protocol):
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The verdict when there was no trailer and no new work; `turn.settle.question_or_silent` is the default."""
+        ...
+
+
+@runtime_checkable
+class ReplayableExecutor(Protocol):
+    """What a driver of one program a turn may offer beside: its recorded stream can be read again (spec page 7).
+
+    Its `run_turn` starts the program, sends the prompt, and yields from `read_program`.
+    """
+
+    def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
+        """The events of what the program prints, answering it; the last one is `TurnEnded`.
+
+        In a replay the program is a recorded one, `request` tells no more than session, turn and part, and nothing
+        can be started. No input but these three may count.
+        """
         ...

@@ -20,13 +20,13 @@ from typing import Any
 from touchline.api import (
     API_VERSION,
     Capability,
-    Child,
     Event,
     ExecutorHost,
     ExecutorSettings,
     Notice,
     PermissionAnswer,
     ProcessError,
+    Program,
     QuestionAsked,
     Readiness,
     TurnEnded,
@@ -111,34 +111,38 @@ class ClaudeExecutor:
     def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
         """One process: the prompt goes in, events come out, permissions are answered in between."""
         environment = {**ENVIRONMENT, **self._own_retries(), **self._settings.env}
-        stream = ClaudeStream(session_id=request.session_id, resumed=request.resume)
         with host.start(self._argv(request), stdin=None, env=environment, unset=self._settings.env_remove) as child:
             _send(child, _user_message(request.prompt))
-            for line in child.lines():
-                if line.late:
-                    yield Notice(f"late output was not accepted: {line.text[:200]}")
-                    continue
-                if line.oversized:
-                    yield Notice(f"a line of {line.size} bytes was too long and was dropped")
-                    continue
-                for item in stream.feed(line.text):
-                    if isinstance(item, PermissionRequest):
-                        answer = host.permit(item.asked)
-                        if not answer.allowed:
-                            stream.deny(item.asked.id)
-                        _send(child, _answer(item, answer))
-                    elif isinstance(item, UnsupportedRequest):
-                        _send(child, _refusal(item))
-                        yield Notice(f"the CLI asked for {item.subtype or 'something'}, which is not offered")
-                    else:
-                        yield item
-                if stream.result is not None:
-                    break
+            yield from self.read_program(request, child, host)
+
+    def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
+        """What the CLI prints, as events; its requests are answered."""
+        stream = ClaudeStream(session_id=request.session_id, resumed=request.resume)
+        for line in program.lines():
+            if line.late:
+                yield Notice(f"late output was not accepted: {line.text[:200]}")
+                continue
+            if line.oversized:
+                yield Notice(f"a line of {line.size} bytes was too long and was dropped")
+                continue
+            for item in stream.feed(line.text):
+                if isinstance(item, PermissionRequest):
+                    answer = host.permit(item.asked)
+                    if not answer.allowed:
+                        stream.deny(item.asked.id)
+                    _send(program, _answer(item, answer))
+                elif isinstance(item, UnsupportedRequest):
+                    _send(program, _refusal(item))
+                    yield Notice(f"the CLI asked for {item.subtype or 'something'}, which is not offered")
+                else:
+                    yield item
             if stream.result is not None:
-                child.finish(request.limits.grace_s)
-                if child.ending == "grace":
-                    yield Notice("the CLI did not exit after its result and was stopped")
-            yield stream.result or TurnEnded("", without_result(child.ending, child.returncode, child.stderr_tail))
+                break
+        if stream.result is not None:
+            program.finish(request.limits.grace_s)
+            if program.ending == "grace":
+                yield Notice("the CLI did not exit after its result and was stopped")
+        yield stream.result or TurnEnded("", without_result(program.ending, program.returncode, program.stderr_tail))
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default: the CLI's own question tool is disallowed, so there is no guard to add."""
@@ -189,8 +193,8 @@ def _logged_in(status: str) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
-def _send(child: Child, message: Mapping[str, Any]) -> None:
-    child.write(json.dumps(message).encode() + b"\n")
+def _send(program: Program, message: Mapping[str, Any]) -> None:
+    program.write(json.dumps(message).encode() + b"\n")
 
 
 def _user_message(prompt: str) -> dict[str, Any]:

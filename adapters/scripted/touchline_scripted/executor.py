@@ -11,7 +11,6 @@ from pathlib import Path
 from touchline.api import (
     API_VERSION,
     Capability,
-    Child,
     ConfigError,
     Event,
     ExecutorHost,
@@ -20,6 +19,7 @@ from touchline.api import (
     FailureKind,
     Notice,
     PermissionAsked,
+    Program,
     QuestionAsked,
     Readiness,
     TurnEnded,
@@ -80,25 +80,29 @@ class ScriptedExecutor:
             yield TurnEnded("", turn)
             return
         argv = [*(self._settings.command or (sys.executable, "-I", "-S")), runner.__file__]
-        end: TurnEnded | None = None
         with host.start(argv, stdin=None, env=self._settings.env, unset=self._settings.env_remove) as child:
             _send(child, turn)
-            for line in child.lines():
-                if line.late or line.oversized:
-                    yield Notice(f"{'late' if line.late else 'oversized'} output was not accepted")
-                    continue
-                event = read(line.text)
-                if isinstance(event, PermissionAsked):
-                    answer = host.permit(event)
-                    _send(child, {"allowed": answer.allowed, "reason": answer.reason})
-                elif isinstance(event, TurnEnded):
-                    end = event
-                    break
-                else:
-                    yield event
-            if end is not None:
-                child.finish(request.limits.grace_s)
-            yield end or TurnEnded("", _without_end(child))
+            yield from self.read_program(request, child, host)
+
+    def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
+        """What the runner prints, as events; its permission requests are answered."""
+        end: TurnEnded | None = None
+        for line in program.lines():
+            if line.late or line.oversized:
+                yield Notice(f"{'late' if line.late else 'oversized'} output was not accepted")
+                continue
+            event = read(line.text)
+            if isinstance(event, PermissionAsked):
+                answer = host.permit(event)
+                _send(program, {"allowed": answer.allowed, "reason": answer.reason})
+            elif isinstance(event, TurnEnded):
+                end = event
+                break
+            else:
+                yield event
+        if end is not None:
+            program.finish(request.limits.grace_s)
+        yield end or TurnEnded("", _without_end(program))
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default; a native question goes before the text."""
@@ -129,19 +133,19 @@ def _turns_so_far(session: Path) -> int:
     return sum('"prompt"' in line[:12] for line in session.read_text(encoding="utf-8").splitlines())
 
 
-def _send(child: Child, message: dict[str, object]) -> None:
-    child.write(json.dumps(message).encode() + b"\n")
+def _send(program: Program, message: dict[str, object]) -> None:
+    program.write(json.dumps(message).encode() + b"\n")
 
 
-def _without_end(child: Child) -> Failure:
-    said = child.stderr_tail.strip()[-500:]
+def _without_end(program: Program) -> Failure:
+    said = program.stderr_tail.strip()[-500:]
     tail = f": {said}" if said else ""
-    if child.ending == "wall":
+    if program.ending == "wall":
         return Failure(FailureKind.TIMEOUT, f"the turn's time was over{tail}")
-    if child.ending == "idle":
+    if program.ending == "idle":
         return Failure(FailureKind.STALLED, f"the script was silent for too long{tail}")
-    if child.ending == "cancelled":
+    if program.ending == "cancelled":
         return Failure(FailureKind.CANCELLED, "the script was stopped")
-    if child.ending == "exited" and child.returncode == 0:
+    if program.ending == "exited" and program.returncode == 0:
         return Failure(FailureKind.LOST_RESULT, f"the script exited with status 0 but never ended its turn{tail}")
-    return Failure(FailureKind.CRASHED, f"the script crashed (status {child.returncode}){tail}")
+    return Failure(FailureKind.CRASHED, f"the script crashed (status {program.returncode}){tail}")
