@@ -22,17 +22,24 @@ EXIT_DIFFERENT = 1
 
 @click.command(name="replay")
 @click.argument("run")
+@click.option("--events", "events", is_flag=True, help="Read the recorded raw streams again and compare events.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(*, run: str, as_json: bool) -> int:
+def command(*, run: str, events: bool, as_json: bool) -> int:
     """Decide and plan a recorded run once more, without an executor, and compare.
 
-    RUN is a run folder, or PROJECT/CHANGE as `touchline runs` lists it. Exit status 1 with the first difference, or
-    when nothing of the run could be compared. Nothing is written.
+    RUN is a run folder, or PROJECT/CHANGE as `touchline runs` lists it. With --events the recorded output of each
+    agent is fed through its driver instead. Exit status 1 with the first difference, or when nothing of the run could
+    be compared. Nothing is written.
     """
     from touchline.coach.recorded import read_recorded
     from touchline.coach.replay import replay
 
-    replayed = replay(read_recorded(_folder(run)))
+    folder = _folder(run)
+    if events:
+        from touchline.commands.replay_events import replay_events
+
+        return replay_events(folder, as_json=as_json)
+    replayed = replay(read_recorded(folder))
     if as_json:
         click.echo(json.dumps(_as_json(replayed), indent=2, ensure_ascii=False))
     else:

@@ -42,6 +42,8 @@ PARTIAL_TEXT = 200_000
 """Code points of streamed text that are kept for a turn that ends without a final text."""
 WALL_MARGIN_S = 30.0
 """A driver that goes on after its program's wall limit is stopped this much later."""
+NOT_CLOSED = "the driver {driver} could not be closed"
+"""The one notice that is not the driver's own."""
 
 _EMPTY_KINDS = {FailureKind.LOST_RESULT, FailureKind.CRASHED, FailureKind.STALLED, FailureKind.TIMEOUT}
 
@@ -167,7 +169,7 @@ def _drive(
         problem = _close(events)
         host.stop_all()
     if problem:
-        emit(Notice(f"the driver {executor.name} could not be closed: {problem}"))
+        emit(Notice(f"{NOT_CLOSED.format(driver=executor.name)}: {problem}"))
     return failure
 
 

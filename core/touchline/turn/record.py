@@ -156,7 +156,7 @@ class TurnRecord:
             "turn": self._turn,
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "kind": kind,
-            "payload": _bounded(self._masker.mask_value(values)),
+            "payload": bounded(self._masker.mask_value(values)),
         }
         self._events.append(_utf8(_encode(line) + "\n"))
         self._sequence = number
@@ -216,13 +216,14 @@ def _last_sequence(newest_first: Iterable[bytes]) -> int:
     return 0
 
 
-def _bounded(value: object) -> object:
+def bounded(value: object) -> object:
+    """A JSON value with the texts in it cut as an event of the record has them."""
     if isinstance(value, str):
         return head_tail(value, FIELD_HEAD, FIELD_TAIL)
     if isinstance(value, dict):
-        return {key: _bounded(item) for key, item in value.items()}
+        return {key: bounded(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_bounded(item) for item in value]
+        return [bounded(item) for item in value]
     return value
 
 
