@@ -186,3 +186,73 @@ def test_touchline_refuses_to_run_inside_a_run(project: Any, attempt_of: Attempt
     ran = project.run(env={"TOUCHLINE_RUN": "20260101000000"})
     assert ran.status == 2
     assert "inside a run" in ran.err
+
+
+def test_two_changes_of_one_repository_run_side_by_side(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any], tmp_path: Path
+) -> None:
+    project.configure({"player": [[{"hang_after": 1}, *attempt_of(3)]], **verifiers})
+    project.git("worktree", "add", "--quiet", "-b", "other", str(tmp_path / "other"))
+    argv = [sys.executable, "-m", "touchline", "run", "--no-pr", "--headless"]
+    running = [
+        subprocess.Popen(argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for cwd in (project.path, tmp_path / "other")
+    ]
+    ended = [process.communicate(timeout=60) for process in running]
+    assert [process.returncode for process in running] == [0, 0], ended
+    folders = list(Path(os.environ["XDG_STATE_HOME"]).glob("player-coach/*/*/ledger.json"))
+    assert len({folder.parent.parent for folder in folders}) == 1
+    assert sorted(folder.parent.name for folder in folders) == ["main-local", "other-local"]
+
+
+def test_what_was_changed_before_the_run_is_named_and_stays(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(3)], **verifiers})
+    (project.path / ".gitignore").write_text("__pycache__/\n*.log\n")
+    (project.path / "note.txt").write_text("mine\n")
+    ran = project.run()
+    assert ran.status == 0
+    assert "changed before the run: .gitignore" in ran.err
+    assert "untracked before: note.txt" in ran.err
+    assert project.git("status", "--porcelain").splitlines() == [" M .gitignore", "?? note.txt", "?? value.py"]
+
+
+def test_a_terminal_status_that_was_never_shown_is_shown_by_the_next_start_and_nothing_else_happens(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(3)], **verifiers})
+    first = project.run()
+    path = project.folder / "ledger.json"
+    ledger = project.ledger
+    ledger["terminal"]["reported"] = False
+    path.write_text(json.dumps(ledger))
+    again = project.run("--max-turns", "7")
+    assert (again.status, again.out) == (0, first.out)
+    assert project.ledger["runs"] == []
+    assert len(project.ledger["turns"]) == 1
+
+
+def test_rules_of_verification_md_are_gates_and_its_copy_of_the_start_counts(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    (project.path / "VERIFICATION.md").write_text("# Review\n\n- The value is documented.\n")
+    drop = {"write": {"path": "VERIFICATION.md", "content": "nothing\n"}}
+    project.configure({"player": [[drop, *attempt_of(3)]], **verifiers})
+    ran = project.run("--max-turns", "1")
+    assert ran.status == 3
+    gates = [gate["gate"] for gate in project.ledger["verificationRuns"][0]["gates"]]
+    assert gates == ["custom:review:The value is documented."]
+    (project.path / "value.py").unlink()
+    answered = {"answer": {"issues": [], "gates": [{"rule": "The value is documented.", "status": "PASS"}]}}
+    project.configure({"player": [attempt_of(3)], **verifiers, "judge": [[answered]]})
+    (project.path / "VERIFICATION.md").write_text("# Review\n\n- The value is documented.\n")
+    ran = project.run("--max-turns", "1")
+    assert ran.status == 0, ran.err
+
+
+def test_a_run_that_could_never_be_approved_is_refused(project: Any, attempt_of: Attempt) -> None:
+    project.configure({"player": [attempt_of(3)]}, exerciser={"enabled": False})
+    ran = project.run()
+    assert (ran.status, ran.out) == (2, "")
+    assert "exerciser.enabled" in ran.err

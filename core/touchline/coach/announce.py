@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from touchline.coach.start import Place
 from touchline.documents.ledger import Ledger
+from touchline.git.index import read_status
+from touchline.git.quoting import quote_path
+from touchline.git.repository import Repository
 from touchline.ledger import queries
 from touchline.turn.shown import printable
 
 SUMMARY_MAX = 120
+NAMED_MAX = 10
 
 
 def announcement(ledger: Ledger, place: Place, *, checks: list[str]) -> list[str]:
@@ -26,6 +30,18 @@ def announcement(ledger: Ledger, place: Place, *, checks: list[str]) -> list[str
         *checks,
         f"ledger:    {place.folder.ledger}",
     ]
+
+
+def changes_before(repo: Repository) -> list[str]:
+    """Names what was changed before a new run, so that nobody takes it for the player's; it stays as it is."""
+    status = read_status(repo)
+    lines = []
+    for what, paths in (("changed before the run", status.dirty_tracked), ("untracked before", status.untracked)):
+        if paths:
+            shown = ", ".join(printable(quote_path(path), SUMMARY_MAX) for path in paths[:NAMED_MAX])
+            more = f" and {len(paths) - NAMED_MAX} more" if len(paths) > NAMED_MAX else ""
+            lines.append(f"{what}: {shown}{more}")
+    return lines
 
 
 def plan_summary(plan: str) -> str:

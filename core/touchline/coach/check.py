@@ -73,8 +73,8 @@ def verify_turn(run: Run, step: Verify) -> None:
         epic_context=ledger.run.options.epic_context or "",
         known=tuple(ledger.findings),
         coach=coach_findings(run, ledger, changed),
-        review_gates=run.settings.gates.review,
-        exerciser_gates=run.settings.gates.exerciser,
+        review_gates=run.checks.rules.review,
+        exerciser_gates=run.checks.rules.exerciser,
         tests=run.checks.tests,
         workspace=run.settings.verify.workspace,
         setup=run.settings.verify.setup or (),
@@ -102,7 +102,7 @@ def verify_turn(run: Run, step: Verify) -> None:
         work_changed=bool(changed),
         tests_configured=run.checks.tests is not None,
         configured_gates=ConfiguredGates(
-            exerciser=list(run.settings.gates.exerciser), review=list(run.settings.gates.review)
+            exerciser=list(run.checks.rules.exerciser), review=list(run.checks.rules.review)
         ),
         judges=[judge.name for judge in run.checks.judges],
     )

@@ -10,14 +10,16 @@ from typing import Any
 from touchline.coach.executors import build_executor
 from touchline.documents.ledger import RunOptions
 from touchline.documents.settings import ReviewerConfig, Settings
-from touchline.errors import ExecutorError, PluginLoadError
+from touchline.errors import ConfigError, ExecutorError, PluginLoadError
 from touchline.executor import Executor
 from touchline.verify.detect import detect_in
 from touchline.verify.request import TestPlan, Verifier
+from touchline.verify.rules import Rules
 
 CODEX_REVIEWER = "codex-reviewer"
 OWN_REVIEWER = "reviewer"
 EXERCISER = "exerciser"
+NO_RULES = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Checks:
     judges: tuple[Verifier, ...]
     exerciser: Verifier | None
     tests: TestPlan | None
+    rules: Rules = NO_RULES
+    """The custom gates: those of the configuration and those of the trusted VERIFICATION.md."""
 
     def lines(self) -> list[str]:
         """What the start of a run says about them."""
@@ -37,22 +41,47 @@ class Checks:
         tests = "none found: the verdict will say so"
         if self.tests is not None:
             tests = f"{' '.join(self.tests.command)} ({self.tests.origin})"
+        rules = len(self.rules.exerciser) + len(self.rules.review)
         return [
             f"judge:     {', '.join(judges)} (the first that is available)",
             f"exerciser: {exerciser}",
             f"tests:     {tests}",
+            *([f"gates:     {rules} rules of your own"] if rules else []),
         ]
 
 
 def find_checks(
-    settings: Settings, options: RunOptions, player: Executor, *, tests: TestPlan | None, environ: Mapping[str, str]
+    settings: Settings,
+    options: RunOptions,
+    player: Executor,
+    *,
+    tests: TestPlan | None,
+    environ: Mapping[str, str],
+    rules: Rules = NO_RULES,
 ) -> Checks:
-    """The checks in effect: what is configured, and for the rest what works on a stranger's repository."""
+    """The checks in effect: what is configured, and for the rest what works on a stranger's repository.
+
+    `rules` are the custom gates of the trusted VERIFICATION.md; those of the configuration go before them.
+    """
+    gates = settings.gates
     return Checks(
         judges=_judges(settings, options, player, environ),
         exerciser=_exerciser(settings, player, environ),
         tests=tests,
+        rules=Rules(
+            exerciser=tuple(dict.fromkeys((*gates.exerciser, *rules.exerciser))),
+            review=tuple(dict.fromkeys((*gates.review, *rules.review))),
+        ),
     )
+
+
+def require_exerciser(settings: Settings) -> None:
+    """Refuse a run that could never be approved. Raises ConfigError."""
+    if not settings.exerciser.enabled:
+        raise ConfigError(
+            "exerciser.enabled is false: without an exerciser no run is ever approved",
+            fix="Take the line out, or name a command that uses the feature: exerciser: {command: ./smoke-test}",
+        )
 
 
 def tests_at_start(settings: Settings, work_tree: Path, environ: Mapping[str, str]) -> TestPlan | None:

@@ -15,8 +15,8 @@ from typing import Protocol, TextIO
 
 from touchline import texts
 from touchline.coach import finish
-from touchline.coach.announce import announcement
-from touchline.coach.checks import find_checks, kept_tests
+from touchline.coach.announce import announcement, changes_before
+from touchline.coach.checks import find_checks, kept_tests, require_exerciser
 from touchline.coach.executors import pick_player, secret_values
 from touchline.coach.loop import drive
 from touchline.coach.opening import opening, refuse_changed_options
@@ -25,7 +25,7 @@ from touchline.coach.plan import DEFAULT_PLAN_FOLDER, digest, find_plans, read_p
 from touchline.coach.progress import Progress, progress_on
 from touchline.coach.run import Run
 from touchline.coach.services import Console, permission_gates, run_executors
-from touchline.coach.start import Place, find_place, open_ledger, read_settings
+from touchline.coach.start import Place, find_place, open_ledger, read_settings, trusted_rules
 from touchline.coach.terminal import EXIT_STATUS, Block
 from touchline.config import places
 from touchline.config.layers import Level
@@ -118,6 +118,7 @@ def _locked(request: Request, place: Place, progress: Progress, cancel: Cancella
     for notice in (*effective.notices, effective.startup_notice):
         if notice:
             progress.say(notice)
+    require_exerciser(loaded.settings)
     plan = b""
     if unfinished is None:
         effective = _asked(request, effective, progress)
@@ -127,9 +128,12 @@ def _locked(request: Request, place: Place, progress: Progress, cancel: Cancella
         player = _player(request, loaded, effective, progress)
         if isinstance(player, int):
             return player
+        for line in changes_before(place.repo):
+            progress.say(line)
     else:
-        refuse_changed_options(unfinished, request.flags, effective)
-        _require_kept_plan(place, unfinished)
+        if what == "continue":
+            refuse_changed_options(unfinished, request.flags, effective)
+            _require_kept_plan(place, unfinished)
         player = unfinished.run.options.executor
     ledger = open_ledger(
         place,
@@ -160,7 +164,14 @@ def _work(
     executors = run_executors(ledger, loaded.settings, request.environ)
     player = executors[ledger.run.options.executor]
     tests = kept_tests(ledger.run.configuration.get("tests"))
-    checks = find_checks(loaded.settings, ledger.run.options, player, tests=tests, environ=request.environ)
+    checks = find_checks(
+        loaded.settings,
+        ledger.run.options,
+        player,
+        tests=tests,
+        environ=request.environ,
+        rules=trusted_rules(place),
+    )
     gates = permission_gates(
         place.repo,
         place.folder,

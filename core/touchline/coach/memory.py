@@ -106,7 +106,8 @@ class Memory:
 
 def save_tree(path: Path, state: TreeState) -> None:
     """Write the state, atomically."""
-    _save(path, {name: [entry.mode, entry.digest, entry.blob] for name, entry in state.entries.items()})
+    entries = state.entries.items()
+    _save(path, {name: [entry.mode, entry.digest, entry.blob, entry.permissions] for name, entry in entries})
 
 
 def load_tree(path: Path) -> TreeState:

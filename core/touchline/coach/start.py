@@ -24,6 +24,7 @@ from touchline.git.index import read_status
 from touchline.git.quoting import quote_path
 from touchline.git.remotes import remote_url
 from touchline.git.repository import Repository
+from touchline.git.worktrees import remove_leftovers
 from touchline.ledger import queries
 from touchline.ledger.epic import EpicQuarantine, seeded, unrecorded
 from touchline.ledger.pruning import prune
@@ -31,6 +32,7 @@ from touchline.ledger.store import LedgerStore, atomic_write, new_run_number, ti
 from touchline.process.environment import inside_run
 from touchline.process.sweep import sweep
 from touchline.state import RunFolder
+from touchline.verify.rules import Rules, verification_rules
 
 TRUSTED_FILES = ("touchline.yaml", "VERIFICATION.md")
 """Files of the repository that steer touchline; a run works with the copies from its start."""
@@ -94,6 +96,8 @@ def open_ledger(
     if found is not None:
         sweep(found.run_number)
         local.clear_intents(place.repo, found)
+        for folder in sorted(place.folder.output.glob("verify-*")):
+            remove_leftovers(place.repo, folder)
     prune(state.state_root(os.environ), now=utc_now())
     what = opening(found, new=new)
     if found is not None and what in ("continue", "report"):
@@ -177,6 +181,12 @@ def _run_state(
             "tests": keep_tests(tests_at_start(settings.settings, place.repo.work_tree, os.environ)),
         },
     )
+
+
+def trusted_rules(place: Place) -> Rules:
+    """The custom gates of `VERIFICATION.md` as it stood at the start of the run."""
+    text = places.read_optional(place.folder.path / "trusted" / "VERIFICATION.md")
+    return verification_rules(text.decode("utf-8", "replace")) if text is not None else Rules()
 
 
 def _keep_trusted(place: Place) -> None:
