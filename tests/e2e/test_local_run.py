@@ -244,7 +244,7 @@ def test_rules_of_verification_md_are_gates_and_its_copy_of_the_start_counts(
     gates = [gate["gate"] for gate in project.ledger["verificationRuns"][0]["gates"]]
     assert gates == ["custom:review:The value is documented."]
     (project.path / "value.py").unlink()
-    answered = {"answer": {"issues": [], "gates": [{"rule": "The value is documented.", "status": "PASS"}]}}
+    answered = {"answer": {"issues": [], "gates": [{"gate": 1, "status": "PASS", "evidence": "read it"}]}}
     project.configure({"player": [attempt_of(3)], **verifiers, "judge": [[answered]]})
     (project.path / "VERIFICATION.md").write_text("# Review\n\n- The value is documented.\n")
     ran = project.run("--max-turns", "1")
