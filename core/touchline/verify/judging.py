@@ -38,13 +38,15 @@ def judge(judges: Sequence[Verifier], depth: Depth, ask: Ask, proof: Proofs, say
         return _all(judges, ask, proof, say)
     rows: list[SkillResult] = []
     for place, verifier in enumerate(judges):
-        say(f"judge {verifier.name}")
+        if not verifier.problem:  # why one cannot be used is said once, at the start of a run
+            say(f"judge: {verifier.name}")
         outcome = _proved(ask(verifier), proof)
         rows.append(_row(verifier, outcome))
         if outcome.word == "ANSWERED":
             skipped = tuple(other.name for other in judges[place + 1 :])
             return Judged(tuple(rows), _answers([(verifier, outcome)]), skipped)
-        say(f"judge {verifier.name}: {outcome.word}: {outcome.notes}")
+        if not verifier.problem:
+            say(f"judge {verifier.name}: {outcome.word}: {outcome.notes}")
     return Judged(tuple(rows), (), ())
 
 

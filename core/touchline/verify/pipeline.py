@@ -197,7 +197,7 @@ class _Verification:
         if verifier is None:
             row = SkillResult(skill=EXERCISER, status="SKIPPED", notes="switched off: the feature was not used")
             return Exercised(row)
-        self._services.say(f"exerciser {verifier.name}")
+        self._services.say("exerciser: " + (" ".join(verifier.command) or "a fresh session"))
         gates = self._request.exerciser_gates
         outcome = consult(
             verifier,
