@@ -22,7 +22,12 @@ def user_file(environ: Mapping[str, str]) -> Path:
 def repository_root(start: Path) -> Path | None:
     """The nearest folder from `start` upwards that holds `.git`; asks no git."""
     start = start.resolve()
-    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
+    return next((folder for folder in (start, *start.parents) if _is_repository(folder / ".git")), None)
+
+
+def _is_repository(place: Path) -> bool:
+    """A git folder, or the file that a linked worktree or submodule has; an empty folder is neither."""
+    return place.is_file() or (place / "HEAD").exists()
 
 
 def repository_file(start: Path) -> Path:
