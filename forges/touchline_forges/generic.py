@@ -116,7 +116,7 @@ class GenericForge:
             writes = bool(_WRITES & set(needed))
             source = head or repo
             records = writes and not self._commanded
-            self._remotes.bind(repo, writing=records or source == repo)
+            self._remotes.bind(repo, writing=writes and (records or source == repo))
             self._remotes.refs(repo, "refs/heads/*")
             if source != repo:
                 self._remotes.bind(source, writing=writes)

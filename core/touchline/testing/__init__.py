@@ -1,4 +1,4 @@
-"""Test kits for plugin authors: `ExecutorContract`, `ScriptedModel`, git fixtures (spec pages 2 and 8).
+"""Test kits for plugin authors: `ExecutorContract`, `ForgeContract`, `ScriptedModel` (spec pages 2, 6 and 8).
 
 Importing this package alone imports no pytest: `touchline rehearse` uses the scripted model without it.
 """
@@ -12,12 +12,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from touchline.testing.clis import find_cli
     from touchline.testing.executors import SUITE_VERSION, ExecutorContract, RecordedExecutorContract
+    from touchline.testing.forges import FORGE_SUITE_VERSION, ForgeContract
     from touchline.testing.model import ScriptedModel
 
-__all__ = ["SUITE_VERSION", "ExecutorContract", "RecordedExecutorContract", "ScriptedModel", "find_cli"]
+__all__ = [
+    "FORGE_SUITE_VERSION",
+    "SUITE_VERSION",
+    "ExecutorContract",
+    "ForgeContract",
+    "RecordedExecutorContract",
+    "ScriptedModel",
+    "find_cli",
+]
 
 _HOMES = {
     "ExecutorContract": "touchline.testing.executors",
+    "FORGE_SUITE_VERSION": "touchline.testing.forges",
+    "ForgeContract": "touchline.testing.forges",
     "RecordedExecutorContract": "touchline.testing.executors",
     "SUITE_VERSION": "touchline.testing.executors",
     "ScriptedModel": "touchline.testing.model",
@@ -25,7 +36,9 @@ _HOMES = {
 }
 
 if "pytest" in sys.modules:
-    sys.modules["pytest"].register_assert_rewrite("touchline.testing.contract", "touchline.testing.executors")
+    sys.modules["pytest"].register_assert_rewrite(
+        "touchline.testing.contract", "touchline.testing.executors", "touchline.testing.forges"
+    )
 
 
 def __getattr__(name: str) -> object:
