@@ -1,0 +1,1 @@
+"""The opencode executor for touchline."""

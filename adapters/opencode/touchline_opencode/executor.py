@@ -1,0 +1,220 @@
+"""Driver for opencode (spec page 2, "opencode"): its server, its event stream and its message list, on loopback.
+
+One process tree a turn: our bridge and below it `opencode serve`. Every tool that can change something is asked of the
+run's policy, whatever the user's rules allow; their denials stay. A denial goes back with its reason, which the model
+sees. opencode chooses the session id. On a stop the host interrupts the tree; the session stays usable.
+
+Not kept: opencode asks about the commands in a shell line, so a line without any (`> file`, or `cd` alone) runs
+without a question and can at most empty or make a file. A program that the policy allows runs as the user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from touchline.api import (
+    API_VERSION,
+    Capability,
+    Child,
+    Event,
+    ExecutorHost,
+    ExecutorSettings,
+    Failure,
+    FailureKind,
+    Notice,
+    PermissionAnswer,
+    ProcessError,
+    QuestionAsked,
+    Readiness,
+    TurnEnded,
+    TurnRequest,
+    TurnSettlement,
+    clean_environment,
+    question_or_silent,
+    run_program,
+)
+from touchline_opencode import bridge
+from touchline_opencode.outcome import without_end
+from touchline_opencode.rules import session_rules
+from touchline_opencode.stream import Abort, OpencodeStream, PermissionRequest, RulesWanted
+
+OLDEST = (1, 18, 33)
+"""The oldest version that was driven; the interface of an older one is not known to us."""
+
+ENVIRONMENT = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+"""No self-update in the middle of a run."""
+JUDGING = {"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT": "1"}
+"""A verifier reads no settings, plugins or memory that the work being judged could have written."""
+
+BRIDGE = (sys.executable, "-I", "-S", bridge.__file__)
+REPEATS = 10
+"""How often the server may point out that the same call is made again until it is refused."""
+REPEATED = "touchline: the same call was made many times with the same result; do something else"
+CHECK_S = 20.0
+_SESSION_ID = re.compile(r"ses[A-Za-z0-9_]{1,100}", re.ASCII)
+
+
+class OpencodeExecutor:
+    """`opencode` on PATH, or the configured command. `bridge` is the program that speaks to the server."""
+
+    name = "opencode"
+    api_version = API_VERSION
+    capabilities = frozenset(
+        {
+            Capability.RESUME,
+            Capability.PERMISSION_GATE,
+            Capability.DENY_REASON,
+            Capability.USAGE,
+            Capability.COST,
+            Capability.MODEL_NAME,
+            Capability.INTERRUPT,
+        }
+    )
+
+    def __init__(
+        self,
+        settings: ExecutorSettings | None = None,
+        *,
+        bridge: tuple[str, ...] = BRIDGE,
+        check_s: float = CHECK_S,
+    ) -> None:
+        self._settings = settings or ExecutorSettings()
+        self._bridge = bridge
+        self._check_s = check_s
+        self._command = self._settings.command or ("opencode",)
+
+    def check(self) -> Readiness:
+        """Version and stored logins, as the CLI itself tells them; no model is called."""
+        try:
+            version = self._ask("--version")
+        except ProcessError as error:
+            fix = "npm install -g opencode-ai, or set executors.opencode.command"
+            return Readiness(installed=False, problem=error.what, fix=fix)
+        found = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
+        if found is None:
+            return Readiness(
+                installed=True,
+                problem=f"`{self._command[0]} --version` gave no version: {version.strip()[:200]!r}",
+                fix="reinstall it, or set executors.opencode.command",
+            )
+        if tuple(int(part) for part in found.groups()) < OLDEST:
+            needed = ".".join(map(str, OLDEST))
+            return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="opencode upgrade")
+        return Readiness(True, found[0], self._logged_in())
+
+    def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
+        """One bridge: the order goes in, events come out, rules and permissions are answered in between."""
+        if request.resume and not _SESSION_ID.fullmatch(request.session_id):
+            reason = f"{request.session_id!r} is no session of opencode"
+            yield TurnEnded("", Failure(FailureKind.LOST_RESUME, reason))
+            return
+        turn = _Turn(request, host)
+        stream = turn.stream
+        environment = {**ENVIRONMENT, **self._settings.env, **(JUDGING if request.role == "verifier" else {})}
+        with host.start(self._bridge, stdin=None, env=environment, unset=self._settings.env_remove) as child:
+            _send(child, self._order(request))
+            for line in child.lines():
+                if line.late:
+                    yield Notice(f"late output was not accepted: {line.text[:200]}")
+                    continue
+                if line.oversized:
+                    yield Notice(f"a line of {line.size} bytes was too long and was dropped")
+                    continue
+                for item in stream.feed(line.text):
+                    if isinstance(item, PermissionRequest):
+                        _send(child, turn.answer(item))
+                    elif isinstance(item, RulesWanted):
+                        _send(child, {"rules": session_rules(item.agents, item.default)})
+                    elif isinstance(item, Abort):
+                        _send(child, {"abort": True})
+                        yield Notice(f"the turn is aborted: {item.reason}")
+                    else:
+                        yield item
+                if stream.result is not None:
+                    break
+            if stream.result is not None:
+                child.finish(request.limits.grace_s)
+                if child.ending == "grace":
+                    yield Notice("the server did not exit after the turn and was stopped")
+            yield stream.result or TurnEnded("", without_end(child.ending, child.returncode, child.stderr_tail))
+
+    def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
+        """The shared default: the CLI's own question tool is refused, so there is no guard to add."""
+        return question_or_silent(session_id, text, question)
+
+    def _order(self, request: TurnRequest) -> dict[str, Any]:
+        return {
+            "command": self._command,
+            "arguments": self._settings.extra_args,
+            "session": request.session_id if request.resume else "",
+            "title": f"touchline {request.task_id}",
+            "model": request.model or self._settings.model or "",
+            "prompt": request.prompt,
+        }
+
+    def _logged_in(self) -> bool | None:
+        """Whether a login is stored; None where a key may come from the environment or the configuration."""
+        try:
+            listed = self._ask("auth", "list")
+        except ProcessError:
+            return None
+        found = re.search(r"\b(\d+) credentials?\b", listed)
+        return True if found is not None and int(found[1]) else None
+
+    def _ask(self, *arguments: str) -> str:
+        environment = clean_environment(
+            os.environ, remove=self._settings.env_remove, add={**ENVIRONMENT, **self._settings.env}
+        )
+        done = run_program(
+            [*self._command, *arguments], cwd=Path(tempfile.gettempdir()), env=environment, timeout_s=self._check_s
+        )
+        return done.stdout.decode("utf-8", "replace")
+
+
+class _Turn:
+    """Answers to the permission requests of one turn."""
+
+    def __init__(self, request: TurnRequest, host: ExecutorHost) -> None:
+        session = request.session_id if request.resume else ""
+        self.stream = OpencodeStream(session_id=session, resumed=request.resume)
+        self._request = request
+        self._host = host
+        self._answers: dict[object, PermissionAnswer] = {}
+        self._repeats = 0
+
+    def answer(self, request: PermissionRequest) -> Mapping[str, object]:
+        """What goes back: a call that asks twice, for its folder and for itself, gets the same answer."""
+        answer = self._decide(request)
+        self.stream.replied(request, allowed=answer.allowed)
+        if answer.allowed:
+            return {"permission": request.request_id, "reply": "once"}
+        reason = answer.reason or "denied by the run's policy"
+        return {"permission": request.request_id, "reply": "reject", "message": reason}
+
+    def _decide(self, request: PermissionRequest) -> PermissionAnswer:
+        asked = request.asked
+        if request.repeats:
+            self._repeats += 1
+            return PermissionAnswer(self._repeats < REPEATS, REPEATED)
+        if request.reading and asked.paths and all(self._readable(path) for path in asked.paths):
+            return PermissionAnswer(True)
+        key = (asked.id, asked.tool, asked.command, asked.paths)
+        if key not in self._answers:
+            self._answers[key] = self._host.permit(asked)
+        return self._answers[key]
+
+    def _readable(self, path: str) -> bool:
+        """Whether a path lies in what this turn may read besides its own folder."""
+        real = (self._request.cwd / path).resolve()
+        return any(real == place or place in real.parents for place in map(Path.resolve, self._request.readable))
+
+
+def _send(child: Child, message: Mapping[str, object]) -> None:
+    child.write(json.dumps(message).encode() + b"\n")
