@@ -1,0 +1,243 @@
+"""Driver for Codex (spec page 2, "codex"): `codex app-server`, JSON-RPC over stdio, on the native binary.
+
+One process a turn, in a private CODEX_HOME over the user's own. Every command and patch is asked for; commands run in
+Codex's sandbox, in which git's folders are writable only when the role commits (a patch that was allowed is written
+outside of it, measured). A repository that brings a `.codex` of its own (rules, hooks, servers) is not trusted, and a
+verifier trusts none; Codex reads no AGENTS.md then. A declared difference: a denial's reason reaches the model as the
+next input of the turn, not in the tool's result. Not asked for: MCP tools that the user's configuration approves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from touchline.api import (
+    API_VERSION,
+    Capability,
+    Child,
+    Completed,
+    Event,
+    ExecutorHost,
+    ExecutorSettings,
+    Notice,
+    PermissionAnswer,
+    ProcessError,
+    QuestionAsked,
+    Readiness,
+    TurnEnded,
+    TurnRequest,
+    TurnSettlement,
+    clean_environment,
+    question_or_silent,
+    run_program,
+)
+from touchline_codex.approvals import PermissionRequest
+from touchline_codex.arguments import FEATURES, merged, overrides, turn_arguments
+from touchline_codex.conversation import Conversation, Message, Send, TurnPlan
+from touchline_codex.gitdirs import git_folders
+from touchline_codex.home import layer, users_config, users_home
+from touchline_codex.outcome import without_end
+from touchline_codex.program import native
+from touchline_codex.readiness import login, sandbox_problem
+from touchline_codex.values import text
+
+OLDEST = (0, 171, 0)
+"""The oldest version that was driven; an older one is refused, since its protocol is not known to us."""
+
+KEY_VARIABLE = "CODEX_API_KEY"
+"""Given to the app server as a login of this process alone; by itself it reads no key from there (measured)."""
+
+TMP = Path("/tmp")
+"""Writable in Codex's sandbox, and so would be a repository inside it."""
+CHECK_S = 10.0
+
+
+class CodexExecutor:
+    """`codex` on PATH, or the configured command."""
+
+    name = "codex"
+    api_version = API_VERSION
+    capabilities = frozenset(
+        {
+            Capability.RESUME,
+            Capability.PERMISSION_GATE,
+            Capability.USAGE,
+            Capability.MODEL_NAME,
+            Capability.INTERRUPT,
+        }
+    )
+
+    def __init__(self, settings: ExecutorSettings | None = None, *, check_s: float = CHECK_S) -> None:
+        self._settings = settings or ExecutorSettings()
+        self._check_s = check_s
+        self._command = self._settings.command or ("codex",)
+
+    def check(self) -> Readiness:
+        """Version, login and sandbox, as the CLI itself tells them; no model is called."""
+        environment = self._environment()
+        with tempfile.TemporaryDirectory(prefix="touchline-codex-") as folder:
+            home = layer(Path(folder) / "home", users_home(environment))
+            try:
+                told = self._ask(folder, home, "--version").stdout.decode("utf-8", "replace")
+            except ProcessError as error:
+                return Readiness(
+                    installed=False,
+                    problem=error.what,
+                    fix="npm install -g @openai/codex, or set executors.codex.command",
+                )
+            found = re.search(r"(\d+)\.(\d+)\.(\d+)", told)
+            if found is None:
+                return Readiness(
+                    installed=True,
+                    problem=f"`{self._command[0]} --version` gave no version: {told.strip()[:200]!r}",
+                    fix="reinstall it, or set executors.codex.command",
+                )
+            if tuple(int(part) for part in found.groups()) < OLDEST:
+                needed = ".".join(map(str, OLDEST))
+                return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="codex update")
+            status = self._ask(folder, home, *FEATURES, "login", "status")
+            config = self._config(environment)
+            logged_in, problem, fix = login(status, config, environment, key_variable=KEY_VARIABLE)
+            if not problem and not self._own_sandbox():
+                problem, fix = sandbox_problem(self._ask(folder, home, "sandbox", "--", "true"))
+            return Readiness(True, found[0], logged_in, problem=problem, fix=fix)
+
+    def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
+        """One process: the thread is opened, the prompt goes in, events come out, approvals are answered between."""
+        environment = self._environment()
+        home = layer(request.scratch / "codex-home", users_home(environment))
+        key = environment.get(KEY_VARIABLE, "")
+        added = {**self._settings.env, "CODEX_HOME": str(home)}
+        inside_tmp = request.cwd.resolve().is_relative_to(TMP)
+        if inside_tmp:
+            added["TMPDIR"] = str(_folder(request.scratch / "codex-tmp"))
+        conversation = Conversation(
+            TurnPlan(
+                request.prompt,
+                request.cwd,
+                self._thread(request),
+                resume_id=request.session_id if request.resume else "",
+                api_key=key,
+                may_leave_sandbox=request.role == "executor",
+            ),
+            version=_own_version(),
+        )
+        argv = self._argv(request, self._config(environment), environment, without_tmp=inside_tmp)
+        with host.start(argv, stdin=None, env=added, unset=self._settings.env_remove) as child:
+            _send(child, conversation.opening())
+            for line in child.lines():
+                if line.late:
+                    yield Notice(f"late output was not accepted: {line.text[:200]}")
+                    continue
+                if line.oversized:
+                    yield Notice(f"a line of {line.size} bytes was too long and was dropped")
+                    continue
+                for item in conversation.feed(line.text):
+                    if isinstance(item, PermissionRequest):
+                        yield from _decide(item, conversation, child, host)
+                    elif isinstance(item, Send):
+                        _send(child, item.message)
+                    else:
+                        yield item
+                if conversation.result is not None:
+                    break
+            if conversation.result is not None:
+                child.finish(request.limits.grace_s)
+                if child.ending == "grace":
+                    yield Notice("the CLI did not exit after its turn and was stopped")
+            ended = conversation.result
+            yield ended or TurnEnded("", without_end(child.ending, child.returncode, child.stderr_tail))
+
+    def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
+        """The shared default: Codex offers no question tool in this mode, so there is no guard to add."""
+        return question_or_silent(session_id, text, question)
+
+    def _thread(self, request: TurnRequest) -> dict[str, object]:
+        thread: dict[str, object] = {
+            "cwd": str(request.cwd),
+            "approvalPolicy": "untrusted",
+            "approvalsReviewer": "user",
+        }
+        if not self._own_sandbox():
+            thread["sandbox"] = "workspace-write"
+        model = request.model or self._settings.model
+        return {**thread, "model": model} if model else thread
+
+    def _argv(
+        self, request: TurnRequest, config: Mapping[str, object], environment: Mapping[str, str], *, without_tmp: bool
+    ) -> list[str]:
+        folders = tuple(dict.fromkeys((request.cwd, request.cwd.resolve())))
+        verifier = request.role == "verifier"
+        distrusted = verifier or _brings_configuration(request.cwd)
+        arguments = turn_arguments(
+            trusted=() if distrusted else folders,
+            untrusted=folders if distrusted else (),
+            writable=git_folders(request.cwd) if request.role == "executor" else (),
+            config=config,
+            without_tmp=without_tmp,
+            without_instructions=verifier,
+            ephemeral_login=bool(environment.get(KEY_VARIABLE)),
+        )
+        program = native(self._command, environ=environment)
+        return [*program, *arguments, *self._settings.extra_args, "app-server"]
+
+    def _own_sandbox(self) -> bool:
+        """Whether the configuration chooses the sandbox, for machines on which Codex's own does not work."""
+        return bool(text(overrides(self._settings.extra_args), "sandbox_mode"))
+
+    def _config(self, environment: Mapping[str, str]) -> Mapping[str, object]:
+        return merged(users_config(users_home(environment)), overrides(self._settings.extra_args))
+
+    def _environment(self) -> dict[str, str]:
+        return clean_environment(os.environ, remove=self._settings.env_remove, add=self._settings.env)
+
+    def _ask(self, folder: str, home: Path, *arguments: str) -> Completed:
+        environment = {**self._environment(), "CODEX_HOME": str(home)}
+        program = native(self._command, environ=environment)
+        return run_program([*program, *arguments], cwd=Path(folder), env=environment, timeout_s=self._check_s)
+
+
+def _decide(
+    request: PermissionRequest, conversation: Conversation, child: Child, host: ExecutorHost
+) -> Iterator[Event]:
+    if request.refusal:
+        yield Notice(f"denied without a question: {request.asked.text[:200]}: {request.refusal}")
+        answer = PermissionAnswer(False, request.refusal)
+    else:
+        answer = host.permit(request.asked)
+    for message in conversation.answer(request, answer):
+        _send(child, message)
+
+
+def _send(child: Child, message: Message) -> None:
+    child.write(json.dumps(message).encode() + b"\n")
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def _brings_configuration(cwd: Path) -> bool:
+    """Whether the work has a `.codex` of its own anywhere that Codex looks for one."""
+    if any(os.path.lexists(folder.parent / ".codex") for folder in git_folders(cwd)):
+        return True
+    for folder in (cwd, *cwd.parents):
+        if os.path.lexists(folder / ".codex"):
+            return True
+        if os.path.lexists(folder / ".git"):
+            return False
+    return False
+
+
+def _own_version() -> str:
+    try:
+        return version("touchline")
+    except PackageNotFoundError:
+        return "0"
