@@ -15,6 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
+from touchline.coach.recorded import read_recorded
+from touchline.coach.replay import replay
+from touchline.state import RunFolder
+
 DRIVER = Path(__file__).with_name("kill_driver.py")
 CHUNKS = 8
 MOST_POINTS = 400
@@ -110,6 +114,8 @@ def test_a_kill_at_any_point_is_a_pause(project: Any, attempt_of: Any, tmp_path:
         assert project.git("status", "--porcelain") == "?? value.py\n", where
         assert (project.path / "value.py").read_text() == "VALUE = 3\n", where
         assert carriers() == [], where
+        replayed = replay(read_recorded(RunFolder(project.folder)))
+        assert (replayed.difference, replayed.not_compared) == (None, ()), where
 
 
 def test_a_kill_in_the_middle_of_a_turn_resumes_the_same_turn(project: Any, attempt_of: Any, verifiers: Any) -> None:

@@ -67,7 +67,7 @@ def _nothing(replayed: Replayed) -> bool:
 def _lines(replayed: Replayed) -> list[str]:
     from touchline.turn.shown import printable
 
-    counts = f"{_count(replayed.decisions, 'decision')}, {_count(replayed.steps, 'step')}"
+    counts = f"{counted(replayed.decisions, 'decision')}, {counted(replayed.steps, 'step')}"
     lines = [f"not compared: {printable(what, SHOWN)}" for what in replayed.not_compared]
     found = replayed.difference
     if found is not None:
@@ -85,7 +85,8 @@ def _lines(replayed: Replayed) -> list[str]:
     return lines
 
 
-def _count(number: int, word: str) -> str:
+def counted(number: int, word: str) -> str:
+    """A number of things in words."""
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 

@@ -60,6 +60,7 @@ def _driver(name: str) -> Executor:
 
 
 def _lines(found: list[tuple[str, EventsReplayed]], different: tuple[str, EventsReplayed] | None) -> Iterator[str]:
+    from touchline.commands.replay import counted
     from touchline.turn.shown import printable
 
     for record, one in found:
@@ -68,7 +69,7 @@ def _lines(found: list[tuple[str, EventsReplayed]], different: tuple[str, Events
             word = "not compared" if one.not_compared else "compared in part"
             yield f"{word}: {printable(_place(record, one), SHOWN)}: {printable(left_out, SHOWN)}"
     compared = [one for _, one in found if not one.not_compared]
-    counts = f"{sum(one.events for one in compared)} events of {len(compared)} programs"
+    counts = f"{counted(sum(one.events for one in compared), 'event')} of {counted(len(compared), 'program')}"
     if different is not None:
         record, one = different
         assert one.difference is not None
