@@ -30,6 +30,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("touchline.commands.run:run", "Work on a plan until the verdict."),
     "demo": ("touchline.commands.demo:demo", "Run the whole loop on a small example, without key or network."),
     "reply": ("touchline.commands.reply:command", "Answer a waiting permission request or question of a run."),
+    "rehearse": (
+        "touchline.commands.rehearse:rehearse",
+        "Try your agent CLI against a local scripted model, at no cost.",
+    ),
     "runs": ("touchline.commands.runs:runs", "List the runs on this machine, the newest first."),
     "show": ("touchline.commands.show:show", "Show the turns, verifications and findings of a run."),
     "verify": (

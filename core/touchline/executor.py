@@ -336,3 +336,28 @@ class ReplayableExecutor(Protocol):
         can be started. No input but these three may count.
         """
         ...
+
+
+ModelApi = Literal["anthropic-messages", "openai-responses", "openai-chat"]
+"""The model APIs that the scripted model speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """How a driver's program is turned to a local model: environment and arguments that are added to its own.
+
+    No value is a real secret. With them the program contacts the given address and nothing else.
+    """
+
+    api: ModelApi
+    env: Mapping[str, str] = field(default_factory=dict)
+    extra_args: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Rehearses(Protocol):
+    """A driver that `touchline rehearse` can use; optional."""
+
+    def rehearsal(self, model_url: str) -> Rehearsal:
+        """What makes the program talk to the scripted model at `model_url`; the user's configuration stays as it is."""
+        ...

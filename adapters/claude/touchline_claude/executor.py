@@ -29,6 +29,7 @@ from touchline.api import (
     Program,
     QuestionAsked,
     Readiness,
+    Rehearsal,
     TurnEnded,
     TurnRequest,
     TurnSettlement,
@@ -107,6 +108,22 @@ class ClaudeExecutor:
         if logged_in is False:
             return Readiness(True, found[0], False, problem="not logged in", fix=LOGIN)
         return Readiness(True, found[0], logged_in)
+
+    def rehearsal(self, model_url: str) -> Rehearsal:
+        """The address of the local model; a key that is none where the user has no login."""
+        env = {
+            "ANTHROPIC_BASE_URL": model_url,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            # Settings of the user may name another address: nothing but this machine can be reached.
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1,localhost",
+        }
+        if self.check().logged_in is False:
+            env["ANTHROPIC_API_KEY"] = "rehearsal-without-a-key"
+        return Rehearsal("anthropic-messages", env)
 
     def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
         """One process: the prompt goes in, events come out, permissions are answered in between."""

@@ -62,9 +62,9 @@ def _fresh_folder(folder: Path | None) -> Path:
     return folder.resolve()
 
 
-def make_repository(repo: Path) -> None:
-    """The example as a git repository with one commit."""
-    for name, content in files(sys.executable).items():
+def make_repository(repo: Path, *, plan: str | None = None) -> None:
+    """The example as a git repository with one commit; `plan` stands in for the example's own."""
+    for name, content in files(sys.executable, plan=plan).items():
         path = repo / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")

@@ -76,12 +76,12 @@ tests:
 EXECUTOR = "demo"
 
 
-def files(python: str) -> dict[str, str]:
+def files(python: str, *, plan: str | None = None) -> dict[str, str]:
     """Path to content of every file of the project; `python` is the interpreter that its tests run with."""
     quoted = python.replace("\\", "\\\\").replace('"', '\\"')
     return {
         "README.md": README,
-        "docs/plans/slugs.md": PLAN,
+        "docs/plans/slugs.md": plan or PLAN,
         "tests/test_slugify.py": TESTS,
         "examples/titles.py": EXAMPLE,
         "touchline.yaml": CONFIG.format(python=quoted),
