@@ -72,7 +72,8 @@ def _plan(plan_file: Path | None) -> str | None:
 
 def _rehearse(name: str, executor: Rehearses, loaded: Loaded, folder: Path, plan: str | None) -> list[Expectation]:
     from touchline.testing.anthropic import AnthropicMessages
-    from touchline.testing.model import Dialect, ScriptedModel
+    from touchline.testing.dialect import Dialect
+    from touchline.testing.model import ScriptedModel
     from touchline.testing.openai_chat import OpenAIChat
     from touchline.testing.openai_responses import OpenAIResponses
 
