@@ -32,8 +32,8 @@ class OpenAIChat:
     path = "/chat/completions"
 
     def is_main_call(self, body: Payload) -> bool:
-        """Whether this is the agent itself: a call that offers tools."""
-        return bool(body.get("tools"))
+        """Whether this is the agent itself: a call that offers tools. A title is asked for as one forced call."""
+        return bool(body.get("tools")) and not isinstance(body.get("tool_choice"), dict)
 
     def wants_stream(self, body: Payload) -> bool:
         """Whether the client asked for server-sent events."""
