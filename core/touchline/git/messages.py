@@ -54,8 +54,8 @@ _FINDING = re.compile(
     rf"[(\[]*{_ID}(?:\s*(?:,|/|and|&)\s*{_ID})*[)\]]*\s*[:,]?"
 )
 _PROCESS = (
-    r"\b(?:turns?[ #-]*\d+|(?:this|last|previous|earlier|player(?:'s)?)[ -]turns?|turns?\s+(?:budget|limit)"
-    r"|(?:first|second|third|final|next)[ -]turn|re-?review\w*|review\w*"
+    r"\b(?:turns?[ #-]*\d+|(?:this|that)[ -]turn\b|(?:last|previous|earlier|player(?:'s)?)[ -]turns?"
+    r"|turns?\s+(?:budget|limit)|(?:first|second|third|final|next)[ -]turn|re-?review\w*|review\w*"
     r"|(?:verification|coach(?:'s)?|judge(?:'s)?|the|your|this|all|numbered)\s+feedback|feedback\s+(?:items?|file|rounds?)"
     r"|(?:blocking|open|failed|numbered)\s+(?:items?|findings?|gates?)|(?:the|these|all|verification)\s+findings?"
     r"|findings?\s+\d+|(?:address(?:es|ed)?|fix(?:es|ed)?)\s+(?:all\s+)?(?:the\s+)?items?\b|items?\s+\d+"
@@ -143,7 +143,8 @@ def _clean_line(line: str) -> str:
 def _tidy(text: str) -> str:
     text = re.sub(r"[(\[]\s*[)\]]", " ", text)
     text = re.sub(r"\s+([,.;:!?)\]])", r"\1", re.sub(r" {2,}", " ", text))
-    return text.strip(" ,;:–—").strip()
+    text = text.strip(" ,;:–—")
+    return re.sub(r"(?i)(?:[\s,;]+(?:and|or))+$|^(?:(?:and|or)[\s,;]+)+", "", text).strip()
 
 
 def _inert(line: str) -> str:
