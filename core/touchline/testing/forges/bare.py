@@ -13,13 +13,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from touchline.testing.forges.backdoor import Ability, SeenChange
-from touchline.testing.repositories import git, make_repository
+from touchline.testing.repositories import git
 
 _CHANGES = "refs/touchline/changes/"
 _LOSE = """#!/bin/sh
 test "$1" = committed || exit 0
 rm -f "$0"
 kill -9 "$PPID"
+"""
+_FIRST_COMMIT = """commit refs/heads/main
+committer Test <test@example.invalid> 1700000000 +0000
+data 12
+Add a readme
+M 100644 inline README.md
+data 10
+# example
+
 """
 _MEDDLE = """#!/bin/sh
 rm -f "$0"
@@ -30,11 +39,11 @@ git update-ref refs/heads/{branch} {sha}
 
 def make_hosted(folder: Path) -> Path:
     """A bare repository in `folder` whose `main` has one commit; pushes over http are let in."""
-    seed = make_repository(folder.with_name(folder.name + "-seed"))
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    git(seed, "clone", "-q", "--bare", str(seed), str(folder))
-    git(folder, "config", "http.receivepack", "true")
-    git(folder, "remote", "remove", "origin")
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q", "--bare", "-b", "main")
+    with (folder / "config").open("a") as config:
+        config.write("[http]\n\treceivepack = true\n")
+    _fed(folder, ["fast-import", "--quiet"], _FIRST_COMMIT)
     (folder / "hooks").mkdir(exist_ok=True)
     return folder
 
@@ -121,20 +130,19 @@ class BareBackdoor:
         ref = f"{_CHANGES}{number}"
         blob = self._blob({**self._record(number), **values})
         entries = [line for line in git(self.hosted, "ls-tree", ref).splitlines() if not line.endswith("\tchange.json")]
-        tree = self._fed(["mktree"], "\n".join([*entries, f"100644 blob {blob}\tchange.json", ""]))
+        tree = _fed(self.hosted, ["mktree"], "\n".join([*entries, f"100644 blob {blob}\tchange.json", ""]))
         commit = git(self.hosted, "commit-tree", "-p", ref, "-m", "By hand", tree)
         git(self.hosted, "update-ref", ref, commit)
 
     def _blob(self, value: dict[str, Any]) -> str:
-        return self._fed(["hash-object", "-w", "--stdin"], json.dumps(value))
-
-    def _fed(self, args: list[str], text: str) -> str:
-        done = subprocess.run(
-            ["git", *args], cwd=self.hosted, input=text.encode(), capture_output=True, timeout=60, check=True
-        )
-        return done.stdout.decode().strip()
+        return _fed(self.hosted, ["hash-object", "-w", "--stdin"], json.dumps(value))
 
     def _hook(self, name: str, script: str) -> None:
         path = self.hosted / "hooks" / name
         path.write_text(script)
         path.chmod(0o755)
+
+
+def _fed(folder: Path, args: list[str], text: str) -> str:
+    done = subprocess.run(["git", *args], cwd=folder, input=text.encode(), capture_output=True, timeout=60, check=True)
+    return done.stdout.decode().strip()

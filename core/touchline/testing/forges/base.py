@@ -99,10 +99,11 @@ class ForgeContractBase(Isolated):
         """A clone of the hosted repository in `folder`."""
         folder.mkdir()
         git(folder, "init", "-q", "-b", "unused")
-        git(folder, "config", "user.name", "Test")
-        git(folder, "config", "user.email", "test@example.invalid")
+        with (folder / ".git" / "config").open("a") as config:
+            config.write(
+                f'[user]\n\tname = Test\n\temail = test@example.invalid\n[remote "somewhere"]\n\turl = {backdoor.url}\n'
+            )
         git(folder, "fetch", "-q", str(backdoor.hosted), f"+refs/heads/{TARGET}:refs/remotes/upstream/{TARGET}")
-        git(folder, "remote", "add", "somewhere", backdoor.url)
         git(folder, "checkout", "-q", "-b", TARGET, f"upstream/{TARGET}")
         return Desk(folder)
 
@@ -131,7 +132,8 @@ class ForgeContractBase(Isolated):
         return forge.create_draft(draft)
 
     @pytest.fixture(autouse=True)
-    def _declared(self, request: pytest.FixtureRequest) -> None:
+    def _declared(self, request: pytest.FixtureRequest, home: Path) -> None:
+        # After `home`, which empties the environment that the fixtures of a subclass may add to.
         needed: tuple[ForgeCapability, ...] = getattr(request.function, _NEEDS, ())
         wanted: tuple[Ability, ...] = getattr(request.function, _ABILITIES, ())
         if needed:
