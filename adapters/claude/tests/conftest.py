@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from touchline.execution import ExecutedTurn, execute_turn
 from touchline.executor import Event, ExecutorSettings, Limits, PermissionAnswer, TurnRequest
-from touchline.testing.replay import ReplayCli
+from touchline.testing.replay import ReplayCli, assert_read_again
+from touchline.turn.record import TurnRecord
 from touchline_claude.executor import ClaudeExecutor
 
 SESSION = "11111111-2222-4333-8444-555555555555"
@@ -50,7 +52,12 @@ def play(tmp_path: Path) -> Play:
             "task", "player", "Do it.", tmp_path, SESSION, tmp_path / "private", resume=resume, limits=limits
         )
         executor = ClaudeExecutor(ExecutorSettings(command=cli.command))
-        turn = execute_turn(executor, request, permit=lambda asked: permit, observe=events.append, run_id="test")
+        folder = tmp_path / f"record-{uuid.uuid4().hex}"
+        with TurnRecord(folder) as record:
+            turn = execute_turn(
+                executor, request, record=record, permit=lambda asked: permit, observe=events.append, run_id="test"
+            )
+        assert_read_again(executor, folder)
         return Played(turn, tuple(events))
 
     return run

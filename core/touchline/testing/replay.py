@@ -2,6 +2,9 @@
 
 cli = ReplayCli(tmp_path, stream, hang_s=60)
 executor = MyExecutor(ExecutorSettings(command=cli.command))
+
+`assert_read_again` holds a driver that offers it to the promise of spec page 7: what it reads of a recorded stream are
+the events that it gave then.
 """
 
 from __future__ import annotations
@@ -11,7 +14,11 @@ import sys
 import uuid
 from pathlib import Path
 
+from touchline.execution.replay import replay_processes
+from touchline.executor import Executor, ReplayableExecutor
 from touchline.testing import replay_cli
+from touchline.turn.raw import read_processes
+from touchline.turn.record import read_events
 
 
 class ReplayCli:
@@ -59,3 +66,11 @@ class ReplayCli:
         if not self._log.exists():
             return []
         return self._log.read_text(encoding="utf-8").splitlines()
+
+
+def assert_read_again(executor: Executor, record: Path) -> None:
+    """Every program in the folder of a record gives its events again; nothing is asked of other drivers."""
+    if isinstance(executor, ReplayableExecutor):
+        for one in replay_processes(list(read_processes(record)), list(read_events(record)), lambda name: executor):
+            assert one.difference is None, one.difference
+            assert not one.not_compared, one.not_compared

@@ -11,7 +11,8 @@ import pytest
 from touchline.execution import ExecutedTurn, execute_turn
 from touchline.executor import Executor, Limits, PermissionAnswer, TurnRequest
 from touchline.testing.contract.base import Isolated
-from touchline.testing.replay import ReplayCli
+from touchline.testing.replay import ReplayCli, assert_read_again
+from touchline.turn.record import TurnRecord
 from touchline.turn.settle import FailureKind
 
 SESSION = "99999999-8888-4777-8666-555555555555"
@@ -58,9 +59,13 @@ class RecordedScenarios(Isolated):
                 resume=resume,
                 limits=limits or Limits(wall_s=30.0, idle_s=15.0, grace_s=1.0),
             )
-            return execute_turn(
-                self.driver(cli.command), request, permit=lambda asked: PermissionAnswer(True), run_id="recorded"
-            )
+            driver, folder = self.driver(cli.command), tmp_path / f"record-{uuid.uuid4().hex}"
+            with TurnRecord(folder) as record:
+                turn = execute_turn(
+                    driver, request, record=record, permit=lambda asked: PermissionAnswer(True), run_id="recorded"
+                )
+            assert_read_again(driver, folder)
+            return turn
 
         return run
 
