@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +79,23 @@ def test_the_exit_codes_of_the_readme_are_those_of_the_code() -> None:
 def test_ci_and_the_readme_name_no_machine_and_no_registry() -> None:
     for path in (ROOT / "README.md", ROOT / ".ci/run", ROOT / "tox.ini", ROOT / "pyproject.toml"):
         assert not re.search(r"/(?:root|work|home)/|https?://(?!github\.com)", path.read_text()), path
+
+
+def test_the_reference_pages_say_what_the_code_says() -> None:
+    """Every hook with its signature, every capability and every configuration key; `python docs/generate.py` mends."""
+    generate = runpy.run_path(str(ROOT / "docs/generate.py"), run_name="generate")
+    for page, make in generate["PAGES"].items():
+        assert (ROOT / "docs" / page).read_text(encoding="utf-8") == make(), f"run: python docs/generate.py ({page})"
+
+
+def test_the_files_shown_in_the_plugin_page_are_the_examples_own() -> None:
+    text = (ROOT / "docs/write-an-executor.md").read_text()
+    shown = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```\n", text, re.DOTALL)
+    assert [name for name, _ in shown] == [
+        "pyproject.toml",
+        "touchline_pebble/stream.py",
+        "touchline_pebble/executor.py",
+        "tests/test_contract.py",
+    ]
+    for name, content in shown:
+        assert content == (ROOT / "docs/example-executor" / name).read_text(), name

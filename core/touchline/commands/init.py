@@ -21,7 +21,6 @@ TEMPLATE = """\
 #    env_from: {ANTHROPIC_API_KEY: TEAM_ANTHROPIC_KEY}
 #    env_remove: [DEBUG]
 #    extra_args: ["--verbose"]
-#    profile: player
 #    limits: {wall: 1h, idle: 15m, grace: 10s}
 #  rehearsal:
 #    driver: scripted

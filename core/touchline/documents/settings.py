@@ -154,8 +154,6 @@ class ExecutorConfig(Section):
     """Arguments added to the driver's own."""
     script: Text | None = None
     """For the driver `scripted` only: name of a shipped script, or a path to one."""
-    profile: Literal["player", "verifier"] | None = None
-    """Permission profile; default: by role. A player's work is never made wider by it."""
     limits: TurnLimits = TurnLimits()
     """Bounds of one turn."""
 
@@ -195,7 +193,7 @@ class ExerciserConfig(Section):
     """Who really uses the feature: a fresh session of an executor, or a command."""
 
     enabled: bool = True
-    """Whether the feature is exercised. Off is said in every verdict and never counts as a pass."""
+    """Whether the feature is exercised. Off, `touchline run` refuses to start: nothing could ever be approved."""
     executor: Name | None = None
     """Executor that exercises; default: the player's executor, in a fresh session."""
     command: Command | None = None
