@@ -1,11 +1,10 @@
-"""A user's own Codex configuration, a model that it is pointed at, and one turn on a recorded stream."""
+"""The settings that point Codex at a scripted model, and one turn on a recorded conversation."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +12,13 @@ import pytest
 
 from touchline.execution import ExecutedTurn, execute_turn
 from touchline.executor import Event, ExecutorSettings, Limits, PermissionAnswer, TurnRequest
-from touchline.testing import ScriptedModel
+from touchline.testing import ScriptedModel, find_cli
 from touchline.testing.openai_responses import OpenAIResponses
 from touchline.testing.replay import ReplayCli
 from touchline.turn.settle import Role
 from touchline_codex.executor import CodexExecutor
 
 SESSION = "11111111-2222-4333-8444-555555555555"
-DATA = Path(__file__).with_name("data")
 NOBODY = "http://127.0.0.1:9"
 
 
@@ -49,31 +47,36 @@ def model() -> Iterator[ScriptedModel]:
         yield server
 
 
-def offline(url: str, *, model: str = "gpt-5.5", retries: int = 0) -> tuple[str, ...]:
-    """Arguments by which nothing but the scripted model is reached."""
-    provider = {
-        "name": "scripted",
-        "base_url": f"{url}/v1",
-        "env_key": "SCRIPTED_KEY",
-        "wire_api": "responses",
-        "request_max_retries": retries,
-        "stream_max_retries": retries,
-    }
-    table = ", ".join(f"{key} = {json.dumps(value)}" for key, value in provider.items())
-    values = {"model": json.dumps(model), "model_provider": '"scripted"', "model_providers.scripted": f"{{ {table} }}"}
-    return tuple(part for key, value in values.items() for part in ("-c", f"{key}={value}"))
+@pytest.fixture
+def scripted_settings(model: ScriptedModel) -> Callable[..., ExecutorSettings]:
+    """Settings of the real CLI by which nothing but the scripted model can be reached."""
 
+    def make(
+        *, name: str = "gpt-5.5", retries: int = 0, env: Mapping[str, str] | None = None, **config: str
+    ) -> ExecutorSettings:
+        provider = {
+            "name": "scripted",
+            "base_url": f"{model.url}/v1",
+            "env_key": "SCRIPTED_KEY",
+            "wire_api": "responses",
+            "request_max_retries": retries,
+            "stream_max_retries": retries,
+        }
+        table = ", ".join(f"{key} = {json.dumps(value)}" for key, value in provider.items())
+        values = {
+            "model": json.dumps(name),
+            "model_provider": '"scripted"',
+            "model_providers.scripted": f"{{ {table} }}",
+            **config,
+        }
+        proxies = {"HTTPS_PROXY": NOBODY, "HTTP_PROXY": NOBODY, "NO_PROXY": "127.0.0.1"}
+        return ExecutorSettings(
+            command=(find_cli("codex"),),
+            env={"SCRIPTED_KEY": "sk-not-a-key", **proxies, **(env or {})},
+            extra_args=tuple(part for key, value in values.items() for part in ("-c", f"{key}={value}")),
+        )
 
-ENVIRONMENT = {"SCRIPTED_KEY": "sk-not-a-key", "HTTPS_PROXY": NOBODY, "HTTP_PROXY": NOBODY, "NO_PROXY": "127.0.0.1"}
-
-
-def recorded(name: str) -> bytes:
-    """What the server said in a recorded conversation, with the thread that the test asks for."""
-    lines = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-    said = [line["msg"] for line in lines if line["dir"] == "server->client"]
-    thread = next(message["result"]["thread"]["id"] for message in said if "thread" in message.get("result", {}))
-    text = "".join(json.dumps(message) + "\n" for message in said)
-    return re.sub(re.escape(thread), SESSION, text).encode()
+    return make
 
 
 @pytest.fixture
