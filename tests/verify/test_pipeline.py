@@ -596,7 +596,8 @@ def test_fewer_tests_than_at_the_base_are_noticed_by_the_coach(
     commit(repo, "Less", test_a=TEST_A + DIVIDES)
     report = verify(replace(request_for(repo, tmp_path), tests=UNITTEST), services(CONTENT, cancel=cancel))
     assert statuses(report)["tester"] == "PASSED"
-    assert [(one.sources, one.severity) for one in report.findings] == [(["coach"], 4)]
+    assert [(one.sources, one.severity) for one in report.findings] == [(["coach"], 4)] * 2
+    assert [one.mechanism for one in report.issues] == ["tests-deleted", "fewer-tests"]
 
 
 def test_tests_that_change_tracked_files_are_discarded(change: Path, tmp_path: Path, cancel: Cancellation) -> None:

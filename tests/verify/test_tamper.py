@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from touchline.verify.tamper import CoachFacts, coach_issues, needs_text
+from touchline.verify.tamper_shadows import dependencies
 
 
 def seen(path: str, before: str = "", after: str = "") -> list[tuple[str, int]]:
@@ -94,3 +95,151 @@ def test_git_settings_hooks_and_the_plan_block() -> None:
     ]
     assert "hook pre-commit" in found[0].finding.title
     assert found[1].path == "docs/plans/p.md"
+
+
+@pytest.mark.parametrize(
+    ("path", "mechanism"),
+    [
+        (".pre-commit-config.yaml", "changed-hook-configuration"),
+        (".husky/pre-push", "changed-hook-configuration"),
+        ("lefthook.yml", "changed-hook-configuration"),
+        ("ruff.toml", "changed-lint-configuration"),
+        ("sub/.eslintrc.json", "changed-lint-configuration"),
+        ("mypy.ini", "changed-lint-configuration"),
+        (".secrets.baseline", "changed-lint-configuration"),
+        (".coveragerc", "changed-coverage-configuration"),
+        ("codecov.yml", "changed-coverage-configuration"),
+        ("AGENTS.md", "changed-agent-instructions"),
+        (".claude/settings.json", "changed-agent-instructions"),
+    ],
+)
+def test_hooks_linters_coverage_and_agent_instructions_are_checks_too(path: str, mechanism: str) -> None:
+    assert seen(path) == [(mechanism, 4)]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "mechanism"),
+    [
+        ("pyproject.toml", "[tool.ruff]\n", '[tool.ruff]\nexclude = ["*"]\n', "changed-lint-configuration"),
+        ("pyproject.toml", "[tool.coverage.report]\nfail_under = 90\n", "", "changed-coverage-configuration"),
+        (
+            "package.json",
+            '{"scripts": {"lint": "eslint ."}}',
+            '{"scripts": {"lint": "true"}}',
+            "changed-lint-configuration",
+        ),
+        ("package.json", '{"husky": {"a": 1}}', "{}", "changed-hook-configuration"),
+        ("setup.cfg", "[flake8]\n", "[flake8]\nexclude = .\n", "changed-lint-configuration"),
+        ("Cargo.toml", "[lints.rust]\nunsafe_code = 'forbid'\n", "", "changed-lint-configuration"),
+    ],
+)
+def test_the_part_of_a_mixed_file_says_what_was_changed(path: str, before: str, after: str, mechanism: str) -> None:
+    facts = CoachFacts((path,), 5, texts={path: (before, after)})
+    assert [one.issue.mechanism for one in coach_issues(facts)] == [mechanism]
+
+
+def shadowed(
+    path: str, *, present: tuple[str, ...] = (), manifests: dict[str, str] | None = None
+) -> list[tuple[str, int]]:
+    facts = CoachFacts((path,), 5, added=(path,), present=present, manifests=manifests or {})
+    return [(one.finding.title, one.finding.severity) for one in coach_issues(facts) if one.issue.class_ == "security"]
+
+
+PYPROJECT = (
+    '[project]\nname = "x"\ndependencies = ["requests>=2", "PyYAML"]\n[dependency-groups]\ntest = ["pytest-mock"]\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "severity"),
+    [
+        ("json.py", 4),
+        ("src/json/__init__.py", 4),
+        ("requests.py", 4),
+        ("yaml/__init__.py", 4),
+        ("tests/pytest_mock.py", 4),
+        ("pytest.py", 8),
+        ("unittest/__init__.py", 8),
+        ("tests/unittest.py", 8),
+        ("sitecustomize.py", 8),
+        ("evil.pth", 8),
+        ("web/node_modules/react/index.js", 4),
+    ],
+)
+def test_what_takes_the_place_of_a_library_is_noticed_and_of_the_runner_blocks(path: str, severity: int) -> None:
+    assert [level for _, level in shadowed(path, manifests={"pyproject.toml": PYPROJECT})] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("path", "present"),
+    [
+        ("mypackage/json.py", ()),
+        ("src/mypackage/types.py", ()),
+        ("tests/json.py", ("tests/__init__.py",)),
+        ("tests/test_json.py", ()),
+        ("x.py", ()),
+        ("test/__init__.py", ()),
+        ("requests/readme.md", ()),
+    ],
+)
+def test_a_module_inside_a_package_shadows_nothing(path: str, present: tuple[str, ...]) -> None:
+    assert shadowed(path, present=present, manifests={"pyproject.toml": PYPROJECT}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("go.mod", "replace example.com/a => ./a"),
+        ("Cargo.toml", "[patch.crates-io]"),
+        ("package.json", '  "overrides": {"left-pad": "1"},'),
+        ("requirements.txt", "./vendored/requests"),
+        ("pyproject.toml", 'requests = { path = "vendored" }'),
+    ],
+)
+def test_a_dependency_that_is_sent_elsewhere_is_noticed(path: str, line: str) -> None:
+    assert needs_text(path)
+    facts = CoachFacts((path,), 5, texts={path: ("", f"{line}\n")})
+    assert "a dependency is taken from somewhere else" in [
+        one.finding.title.partition(":")[0] for one in coach_issues(facts)
+    ]
+    unchanged = CoachFacts((path,), 5, texts={path: (f"{line}\n", f"{line}\n\n")})
+    assert "security" not in [one.issue.class_ for one in coach_issues(unchanged)]
+
+
+@pytest.mark.parametrize("manifest", ["[project\n", "[project]\ndependencies = 3\n", "project = 1\n", ""])
+def test_a_manifest_that_cannot_be_read_names_nothing(manifest: str) -> None:
+    assert shadowed("requests.py", manifests={"pyproject.toml": manifest, "unknown": "requests"}) == []
+
+
+def test_manifests_of_each_kind_name_dependencies() -> None:
+    manifests = {
+        "requirements.txt": "# c\n-r other.txt\nflask==3\nrich\n",
+        "setup.cfg": "[options]\ninstall_requires =\n  numpy>1\n[options.extras_require]\nx = attrs\n",
+        "setup.py": "setup(install_requires=['click>=8', \"httpx\"])",
+        "Pipfile": '[packages]\nboto3 = "*"\n',
+        "pyproject.toml": '[tool.poetry.dependencies]\npython = "^3"\ndjango = "5"\n',
+    }
+    assert dependencies(manifests) == {"flask", "rich", "numpy", "attr", "click", "httpx", "boto3", "django"}
+
+
+@pytest.mark.parametrize("path", [".player-coach/x/main/render.log", "a/touchline/x.json", "feedback/2026/turn-2.md"])
+def test_state_of_a_run_in_the_repository_is_noticed(path: str) -> None:
+    found = coach_issues(CoachFacts((path,), 5, added=(path,)))
+    assert [(one.issue.mechanism, one.finding.severity) for one in found] == [("run-state", 4)]
+    assert coach_issues(CoachFacts((path,), 5)) == []
+
+
+def test_a_ledger_is_known_by_what_it_holds() -> None:
+    assert seen("x/ledger.json", "", '{"verificationRuns": []}') == [("run-state", 4)]
+    assert seen("x/ledger.json", "", '{"accounts": []}') == []
+
+
+def test_weakened_tests_are_findings_below_the_threshold() -> None:
+    before = "def test_a():\n    assert f() == 1\n"
+    assert seen("tests/test_a.py", before, before.replace("assert f() == 1", "pass")) == [("assertions-removed", 4)]
+
+
+def test_what_was_too_large_to_compare_is_named() -> None:
+    (found,) = coach_issues(CoachFacts((), 5, not_read=[f"tests/test_{n}.py" for n in range(30)]))
+    assert found.issue.mechanism == "tests-not-compared"
+    assert (found.issue.evidence or "").endswith("and 10 more")

@@ -276,9 +276,15 @@ def test_less_testing_than_at_the_base_is_noticed(run_in: Run) -> None:
         "there are 5 tests; there were 7 at the base",
         "2 tests are skipped; there were 1 at the base",
     )
-    unknown = run_in("true", baseline=TestCounts(passed=6))
-    assert unknown.status == "PASSED"
-    assert unknown.shrunk == ("the number of tests is no longer known; there were 6 at the base",)
+
+
+def test_a_command_that_no_longer_counts_its_tests_never_passes(run_in: Run) -> None:
+    silent = run_in("true", baseline=TestCounts(passed=6))
+    assert silent.status == "FAILED"
+    assert silent.reason == "exit status 0, but it no longer tells how many tests ran; at the base it told 6"
+    assert silent.shrunk == ("the number of tests is no longer known; there were 6 at the base",)
+    assert run_in("true", baseline=None).status == "PASSED"
+    assert run_in("true", baseline=TestCounts()).status == "PASSED"
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def verify_turn(run: Run, step: Verify) -> None:
         plan_path=run.store.folder.plan,
         epic_context=ledger.run.options.epic_context or "",
         known=tuple(ledger.findings),
-        coach=coach_findings(run, ledger, changed),
+        coach=coach_findings(run, ledger, changed, present=tree.entries),
         review_gates=run.checks.rules.review,
         exerciser_gates=run.checks.rules.exerciser,
         tests=run.checks.tests,

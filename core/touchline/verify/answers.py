@@ -73,6 +73,22 @@ class AnswerGate(_Part):
     evidence: str = ""
 
 
+class AnswerNoticed(_Part):
+    """Whether the plan asks for what the coach noticed, by its number in the prompt."""
+
+    item: int = Field(ge=1)
+    asked_for: bool
+    evidence: Filled
+
+
+class AnswerPlanPart(_Part):
+    """What became of one part of the plan."""
+
+    part: Filled
+    status: Literal["done", "partial", "missing", "not-applicable"]
+    evidence: str = ""
+
+
 class AnswerVerification(_Part):
     """What an exerciser saw of one issue that the judges reported."""
 
@@ -87,6 +103,8 @@ class JudgeAnswer(_Part):
     issues: list[AnswerIssue] = Field(max_length=MAX_ISSUES)
     rechecks: list[AnswerRecheck] = []
     gates: list[AnswerGate] = []
+    noticed: list[AnswerNoticed] = []
+    plan: list[AnswerPlanPart] = []
 
 
 class ExerciserAnswer(_Part):

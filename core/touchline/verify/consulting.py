@@ -85,8 +85,12 @@ def consult(
     services: VerifyServices,
     *,
     purpose: Purpose,
+    missing: Callable[[Answer], str] = lambda answer: "",
 ) -> Consulted[Answer]:
-    """The answer of `verifier`. `ask(complaint)` gives the prompt; commands get it on standard input."""
+    """The answer of `verifier`. `ask(complaint)` gives the prompt; commands get it on standard input.
+
+    `missing` says what a well-formed answer leaves out, "" for a whole one.
+    """
     if verifier.problem:
         return Consulted("NOT_RUN", verifier.problem)
     if verifier.executor is not None:
@@ -108,9 +112,9 @@ def consult(
         if isinstance(said, _NoAnswer):
             return Consulted(said.word, said.notes)
         answer = read_answer(said, model)
-        if not isinstance(answer, str):
+        complaint = answer if isinstance(answer, str) else missing(answer)
+        if not isinstance(answer, str) and not complaint:
             return Consulted("ANSWERED", answer=answer)
-        complaint = answer
         services.say(f"{verifier.name}: {complaint}" + ("; asking once again" if attempt < ATTEMPTS else ""))
     return Consulted("BLOCKED", f"{ATTEMPTS} answers could not be used: {complaint}")
 

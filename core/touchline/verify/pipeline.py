@@ -24,16 +24,19 @@ from touchline.state import make_private_folder
 from touchline.verify import reporting, tester
 from touchline.verify.answers import ExerciserAnswer, JudgeAnswer
 from touchline.verify.baseline import AtBase, tests_at_base
+from touchline.verify.coachfacts import gather_facts
 from touchline.verify.consulting import Consulted, Place, Purpose, consult
 from touchline.verify.debug import diagnose
 from touchline.verify.folding import fold, from_answer, number
 from touchline.verify.judging import Judged, judge
+from touchline.verify.noticed import plan_gaps, to_weigh, unanswered, weighed
 from touchline.verify.prompts import Brief, exerciser_prompt, judge_prompt
 from touchline.verify.proof import Proofs, ReadOnlyProof
 from touchline.verify.reporting import EXERCISER, Exercised
 from touchline.verify.request import TestPlan, Verifier, VerifyRequest, VerifyServices
-from touchline.verify.scope import Material, gather
+from touchline.verify.scope import Material, compared_trees, gather
 from touchline.verify.setup import make_ready
+from touchline.verify.tamper import coach_issues
 from touchline.verify.tester import RanTests
 from touchline.verify.testrun import TestCommand
 from touchline.verify.tests import run_tests
@@ -79,7 +82,8 @@ class _Verification:
             base = self._tests_at_base()
             tests = self._tests(repo, base, proof)
             self._go_on()
-            brief = self._brief(material, tests)
+            noticed = [*self._coach(material), *tests.reported]
+            brief = self._brief(material, tests, noticed)
             judged = judge(
                 self._services.judges,
                 request.depth,
@@ -88,7 +92,7 @@ class _Verification:
                 self._services.say,
             )
             self._go_on()
-            found = number(fold(self._found(tests, judged)))
+            found = number(fold(self._found(noticed, brief, judged)))
             exercised = self._exercise(brief, found, repo, proof)
             self._go_on()
         return self._assembled(material, tests, base, judged, found, exercised)
@@ -168,7 +172,15 @@ class _Verification:
             notes.append(f"the tests at the base are not known: {base.problem}")
         return tester.from_result(result, threshold=self._request.threshold, notes=notes)
 
-    def _brief(self, material: Material, tests: RanTests) -> Brief:
+    def _coach(self, material: Material) -> tuple[Reported, ...]:
+        request = self._request
+        if request.coach is not None:
+            return request.coach
+        base, target = compared_trees(request)
+        facts = gather_facts(request.repo, base, material.changed, threshold=request.threshold, target=target)
+        return tuple(coach_issues(facts))
+
+    def _brief(self, material: Material, tests: RanTests, noticed: Sequence[Reported]) -> Brief:
         request = self._request
         return Brief(
             task_id=f"verification {request.verify_run} of turn {request.turn}",
@@ -177,6 +189,7 @@ class _Verification:
             material=material,
             epic_context=request.epic_context,
             known=request.known,
+            noticed=to_weigh(noticed),
             tests=tests.line,
         )
 
@@ -190,6 +203,7 @@ class _Verification:
             place,
             self._services,
             purpose="judge",
+            missing=lambda answer: unanswered(answer, len(brief.noticed)),
         )
 
     def _exercise(self, brief: Brief, found: Sequence[Reported], repo: Repository, proof: Proofs) -> Exercised:
@@ -244,11 +258,11 @@ class _Verification:
             facts=facts,
         )
 
-    def _found(self, tests: RanTests, judged: Judged) -> list[Reported]:
+    def _found(self, noticed: Sequence[Reported], brief: Brief, judged: Judged) -> list[Reported]:
         """What everybody but the exerciser found; the coach and the tests first, so that they keep their words."""
-        found = [*self._request.coach, *tests.reported]
+        found = weighed(noticed, brief.noticed, judged.answers)
         for name, answer in judged.answers:
-            found += self._from(answer, name)
+            found += [*self._from(answer, name), *plan_gaps(name, answer)]
         return found
 
     def _from(self, answer: JudgeAnswer | ExerciserAnswer, source: str) -> list[Reported]:

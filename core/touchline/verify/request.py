@@ -83,8 +83,8 @@ class VerifyRequest:
     """Path of a text on the larger work; passed on, never read here."""
     known: tuple[Finding, ...] = ()
     """The ledger's findings: open ones are rechecked by id, settled ones are named so that nobody repeats them."""
-    coach: tuple[Reported, ...] = ()
-    """What the coach itself noticed (`touchline.verify.tamper`)."""
+    coach: tuple[Reported, ...] | None = None
+    """What the coach itself noticed (`touchline.verify.tamper`); None: it is looked for here."""
     review_gates: tuple[str, ...] = ()
     exerciser_gates: tuple[str, ...] = ()
     tests: TestPlan | None = None

@@ -47,7 +47,11 @@ def gather(request: VerifyRequest, tree: TreeState) -> Material:
     included = list(changed) if only is None else sorted(only)
     excluded = [path for path in changed if only is not None and path not in only] + beside
     since = _usable_since(request)
-    delta = compare(request.repo, since, request.head_sha).changed_paths() if since else ()
+    delta: tuple[str, ...] = ()
+    if since is not None:
+        # What was verified before is not shown again: the judges look at the delta, and read the rest if they need it.
+        newer = compare(request.repo, since, request.head_sha)
+        delta, patch = newer.changed_paths(), newer.patch(max_bytes=MAX_PATCH_BYTES)
     branch = request.mode == "branch"
     scope = Scope(
         mode=request.mode,
@@ -68,6 +72,15 @@ def gather(request: VerifyRequest, tree: TreeState) -> Material:
         delta=delta,
         renames=tuple(sorted(renames.items())),
     )
+
+
+def compared_trees(request: VerifyRequest) -> tuple[str, str | None]:
+    """The two sides of the scope as commits or trees; None stands for the work tree."""
+    if request.mode == "branch":
+        return request.base_commit, request.head_sha
+    if request.mode == "staged":
+        return request.head_sha, _index_tree(request)
+    return (_index_tree(request) if request.mode == "unstaged" else request.base_commit), None
 
 
 def _require_head(request: VerifyRequest) -> None:

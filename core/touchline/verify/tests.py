@@ -133,6 +133,10 @@ def judge(
     shrunk = shrinkage(counts, baseline)
     if code != 0:
         return Verdict("FAILED", _failed_words(code, counts), shrunk)
+    if counts is None and baseline is not None and baseline.total:
+        # The same command counted its tests at the base: something ended it before it could, or silenced it.
+        reason = f"exit status 0, but it no longer tells how many tests ran; at the base it told {baseline.total}"
+        return Verdict("FAILED", reason, shrunk)
     if counts is None:
         return Verdict("PASSED", "exit status 0; the number of tests is unknown", shrunk)
     if counts.failed:
