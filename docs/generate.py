@@ -44,7 +44,8 @@ def hooks() -> str:
         "A hook plugin is a module or object that declares `api_version = 1` and marks functions with",
         "`touchline.api.hookimpl`. It is found by the entry-point group `touchline.hooks`, by `-p MODULE`, or by",
         "`hooks.modules` in the configuration. A function may take fewer arguments than are offered, by name.",
-        "A hook that raises is reported once with its plugin's name and never ends a run; a gate that raises is blocked.",
+        "A hook that raises is reported once with its plugin's name and never ends a run;",
+        "a gate that raises is blocked.",
         "",
     ]
     for name, function in vars(hookspecs).items():
