@@ -18,6 +18,8 @@ LOCAL_HOST = "file"
 """Host of repositories that are folders of this machine or of a mounted share."""
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
+_HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
+"""A remote that is spoken to by a helper program of git's."""
 _SSH_SCHEMES = frozenset({"ssh", "git+ssh", "ssh+git"})
 _NETWORK_SCHEMES = frozenset({"https", "http", "git"}) | _SSH_SCHEMES
 # The same service behind a door for networks that let only port 443 through.
@@ -52,6 +54,8 @@ def identify_remote(
     if not text or any(ord(letter) < 0x20 or ord(letter) == 0x7F for letter in text):
         return None
     url = _URL.match(text)
+    if _HELPER.match(text):
+        return None
     if url and url["scheme"].lower() not in _NETWORK_SCHEMES | {"file"}:
         return None
     identity = canonical_identity(text, base=base)
@@ -61,12 +65,13 @@ def identify_remote(
     host, _, path = identity.partition("/")
     if not host or not path or host.startswith("-") or ".." in path.split("/"):
         return None
+    named = host
     if resolve_alias is not None and (url is None or url["scheme"].lower() in _SSH_SCHEMES):
         host = _behind(host, resolve_alias)
     host = _SAME_HOST.get(host, host)
-    # The host is final only now; of it depends whether the letter case of the path counts.
-    again = canonical_identity(f"https://{host}/{path}")
-    host, _, path = again.partition("/")
+    if host != named:
+        # Of the host depends whether the letter case of the path counts. One ".git" goes again.
+        host, _, path = canonical_identity(f"{host}:{path}.git").partition("/")
     return RepositoryId(host, path)
 
 
