@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from touchline.coach.executors import build_executor
+from touchline.coach.executors import PREFERRED, build_executor
 from touchline.documents.ledger import RunOptions
 from touchline.documents.settings import ReviewerConfig, Settings
 from touchline.errors import ConfigError, ExecutorError, PluginLoadError
 from touchline.executor import Executor
+from touchline.plugins.load import driver_names
 from touchline.verify.detect import detect_in
 from touchline.verify.request import TestPlan, Verifier
 from touchline.verify.rules import Rules
@@ -31,10 +33,11 @@ class Checks:
     tests: TestPlan | None
     rules: Rules = NO_RULES
     """The custom gates: those of the configuration and those of the trusted VERIFICATION.md."""
+    player: Executor | None = None
 
     def lines(self) -> list[str]:
         """What the start of a run says about them."""
-        judges = [f"{one.name}" + (f" ({one.problem})" if one.problem else "") for one in self.judges]
+        judges = [one.name + _beside(one, self.player) for one in self.judges]
         exerciser = "off: the feature is not exercised, which never passes"
         if self.exerciser is not None:
             exerciser = " ".join(self.exerciser.command) or f"a fresh session of {_driver(self.exerciser.executor)}"
@@ -66,6 +69,7 @@ def find_checks(
     gates = settings.gates
     return Checks(
         judges=_judges(settings, options, player, environ),
+        player=player,
         exerciser=_exerciser(settings, player, environ),
         tests=tests,
         rules=Rules(
@@ -73,6 +77,14 @@ def find_checks(
             review=tuple(dict.fromkeys((*gates.review, *rules.review))),
         ),
     )
+
+
+def _beside(judge: Verifier, player: Executor | None) -> str:
+    """What a person should know of a judge: why it cannot judge, or that it is of the player's own make."""
+    if judge.problem:
+        return f" ({judge.problem})"
+    same = judge.executor is not None and player is not None and judge.executor.name == player.name
+    return " (the player's own executor, in a fresh session)" if same else ""
 
 
 def require_exerciser(settings: Settings) -> None:
@@ -120,10 +132,22 @@ def _judges(
         )
     if configured:
         return tuple(_configured(one, settings, environ) for one in settings.reviewers)
-    return (
-        _by_executor(CODEX_REVIEWER, "codex", settings, environ),
-        Verifier(name=OWN_REVIEWER, executor=player, model=options.model),
+    codex = _by_executor(CODEX_REVIEWER, "codex", settings, environ)
+    own = Verifier(name=OWN_REVIEWER, executor=player, model=options.model)
+    return (*_of_another_vendor(player, settings, environ), codex, own)
+
+
+def _of_another_vendor(player: Executor, settings: Settings, environ: Mapping[str, str]) -> tuple[Verifier, ...]:
+    """A judge that goes before codex where codex itself plays: the first other driver that is installed."""
+    if player.name != "codex":
+        return ()
+    known = driver_names("executor", environ=environ)
+    found = (
+        _by_executor(f"{name}-reviewer", name, settings, environ)
+        for name in PREFERRED
+        if name != "codex" and name in known
     )
+    return tuple(itertools.islice((one for one in found if not one.problem), 1))
 
 
 def _configured(config: ReviewerConfig, settings: Settings, environ: Mapping[str, str]) -> Verifier:
