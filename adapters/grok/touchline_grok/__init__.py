@@ -1,0 +1,1 @@
+"""The grok executor for touchline."""

@@ -1,0 +1,243 @@
+"""Driver for grok (spec page 2, "grok"): headless streaming-json, with a PreToolUse hook that asks the run's policy.
+
+One process tree a turn: our bridge, below it `grok`, below that our hook for each tool call. A denial goes back with
+its reason, which the model sees in the same turn. grok approves everything by itself, so that only rules and the hook
+refuse; that the hook spoke is proved before anything of the turn is believed, and for every call that ran. The session
+id is ours. The hook comes with an agent definition in the run's private folder; the user's home is used in place.
+
+Not kept: a user's own default agent (config `agent`) is replaced by grok's; an API that tells no usage cannot be used,
+since grok reports an answer that was cut off as a whole one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from touchline.api import (
+    API_VERSION,
+    Capability,
+    Child,
+    Event,
+    ExecutorHost,
+    ExecutorSettings,
+    Failure,
+    FailureKind,
+    Notice,
+    PermissionAnswer,
+    ProcessError,
+    QuestionAsked,
+    Readiness,
+    TurnEnded,
+    TurnRequest,
+    TurnSettlement,
+    clean_environment,
+    question_or_silent,
+    run_program,
+)
+from touchline_grok import bridge, hook
+from touchline_grok.asked import HARMLESS, READING, REFUSED, normalised
+from touchline_grok.hooking import agent_definition
+from touchline_grok.outcome import without_end
+from touchline_grok.stream import GrokStream, HookCall, HookHeard
+
+OLDEST = (1, 0, 41)
+"""The oldest version that was driven; an older one is refused, since its hooks are not known to us."""
+
+ENVIRONMENT = {
+    "GROK_DISABLE_AUTOUPDATER": "1",
+    "GROK_TURN_SUMMARY": "0",
+    "GROK_TITLE_REFRESH": "0",
+    "GROK_TURN_TRANSIENT_RETRY": "0",
+    "GROK_MAX_RETRIES": "3",
+}
+"""No self-update in the middle of a run, no model calls beside the turn, and retries that end: they are silent."""
+
+DENIED = ("Bash(git push*)",)
+DENIED_TO_VERIFIERS = ("Edit", "Write")
+"""What no turn of this role may do, as rules of grok's own: they hold even where a hook fails."""
+
+BRIDGE = (sys.executable, "-I", "-S", bridge.__file__)
+KEYS = ("XAI_API_KEY", "GROK_CODE_XAI_API_KEY", "GROK_DEPLOYMENT_KEY")
+CHECK_S = 20.0
+
+
+class GrokExecutor:
+    """`grok` on PATH, or the configured command. `bridge` is the program that runs it and answers its hook."""
+
+    name = "grok"
+    api_version = API_VERSION
+    capabilities = frozenset(
+        {
+            Capability.RESUME,
+            Capability.CHOSEN_SESSION_ID,
+            Capability.PERMISSION_GATE,
+            Capability.DENY_REASON,
+            Capability.USAGE,
+            Capability.MODEL_NAME,
+            Capability.INTERRUPT,
+        }
+    )
+
+    def __init__(
+        self,
+        settings: ExecutorSettings | None = None,
+        *,
+        bridge: tuple[str, ...] = BRIDGE,
+        check_s: float = CHECK_S,
+    ) -> None:
+        self._settings = settings or ExecutorSettings()
+        self._bridge = bridge
+        self._check_s = check_s
+        self._command = self._settings.command or ("grok",)
+
+    def check(self) -> Readiness:
+        """The version, as the CLI tells it, and whether a login or a key is there; no model is called."""
+        environment = self._environment()
+        try:
+            done = run_program(
+                [*self._command, "--version"],
+                cwd=Path(tempfile.gettempdir()),
+                env=environment,
+                timeout_s=self._check_s,
+            )
+        except ProcessError as error:
+            fix = "npm install -g @xai-official/grok, or set executors.grok.command"
+            return Readiness(installed=False, problem=error.what, fix=fix)
+        version = done.stdout.decode("utf-8", "replace")
+        found = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
+        if found is None:
+            return Readiness(
+                installed=True,
+                problem=f"`{self._command[0]} --version` gave no version: {version.strip()[:200]!r}",
+                fix="reinstall it, or set executors.grok.command",
+            )
+        if tuple(int(part) for part in found.groups()) < OLDEST:
+            needed = ".".join(map(str, OLDEST))
+            return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="grok update")
+        return Readiness(True, found[0], _logged_in(environment))
+
+    def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
+        """One bridge: the order goes in, events come out, hook calls are decided in between."""
+        if not _is_uuid(request.session_id):
+            kind = FailureKind.LOST_RESUME if request.resume else FailureKind.PROTOCOL
+            yield TurnEnded("", Failure(kind, f"{request.session_id!r} is no session id of grok"))
+            return
+        stream = GrokStream(session_id=request.session_id)
+        environment = {**ENVIRONMENT, **self._own_retries(), **self._settings.env}
+        with (
+            tempfile.TemporaryDirectory(prefix="grok-", dir=_folder(request)) as folder,
+            host.start(self._bridge, stdin=None, env=environment, unset=self._settings.env_remove) as child,
+        ):
+            _send(child, {"argv": self._argv(request, Path(folder)), "folder": folder})
+            for line in child.lines():
+                if line.late:
+                    yield Notice(f"late output was not accepted: {line.text[:200]}")
+                    continue
+                if line.oversized:
+                    yield Notice(f"a line of {line.size} bytes was too long and was dropped")
+                    continue
+                for item in stream.feed(line.text):
+                    if isinstance(item, HookCall):
+                        answer = _decide(item, request, host)
+                        if not answer.allowed:
+                            stream.deny(item.call_id)
+                        _send(child, _decision(item.number, answer))
+                    elif isinstance(item, HookHeard):
+                        _send(child, {"id": item.number, "decision": "allow"})
+                    else:
+                        yield item
+                if stream.result is not None:
+                    break
+            if stream.result is not None and stream.result.failure is None:
+                child.finish(request.limits.grace_s)
+                if child.ending == "grace":
+                    yield Notice("the CLI did not exit after its result and was stopped")
+            elif stream.result is not None:
+                child.stop()
+            status = child.returncode if stream.status is None else stream.status
+            yield stream.result or TurnEnded("", without_end(child.ending, status, child.stderr_tail))
+
+    def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
+        """The shared default: the CLI's own question tool is removed, so there is no guard to add."""
+        return question_or_silent(session_id, text, question)
+
+    def _argv(self, request: TurnRequest, folder: Path) -> list[str]:
+        """The CLI's command line; prompt and hook are files in the turn's private folder."""
+        prompt, agent = folder / "prompt.txt", folder / "agent.md"
+        prompt.write_text(request.prompt, encoding="utf-8", errors="replace", newline="")
+        agent.write_text(
+            agent_definition(python=sys.executable, hook=Path(hook.__file__), folder=folder), encoding="utf-8"
+        )
+        session = "--resume" if request.resume else "--session-id"
+        argv = [*self._command, "--output-format", "streaming-json", "--always-approve", "--verbatim"]
+        argv += [session, request.session_id, "--prompt-file", str(prompt), "--agent", str(agent)]
+        argv += ["--no-subagents", "--no-plan", "--disallowed-tools", ",".join(REFUSED)]
+        for rule in (*DENIED, *(DENIED_TO_VERIFIERS if request.role == "verifier" else ())):
+            argv += ["--deny", rule]
+        model = request.model or self._settings.model
+        if model:
+            argv += ["--model", model]
+        return [*argv, *self._settings.extra_args]
+
+    def _own_retries(self) -> dict[str, str]:
+        """The user's own choice of retries goes before ours."""
+        names = ("GROK_TURN_TRANSIENT_RETRY", "GROK_MAX_RETRIES")
+        return {name: os.environ[name] for name in names if os.environ.get(name)}
+
+    def _environment(self) -> dict[str, str]:
+        return clean_environment(
+            os.environ, remove=self._settings.env_remove, add={**ENVIRONMENT, **self._settings.env}
+        )
+
+
+def _decide(call: HookCall, request: TurnRequest, host: ExecutorHost) -> PermissionAnswer:
+    """Reading where the turn may read is free; everything else that can change something is asked."""
+    if call.truncated:
+        return PermissionAnswer(False, "touchline: the call is too long to be judged; make it shorter")
+    asked = normalised(call.tool, call.input, call.call_id)
+    if call.tool in HARMLESS:
+        return PermissionAnswer(True)
+    if call.tool in READING and all(_readable(path, request) for path in asked.paths):
+        return PermissionAnswer(True)
+    return host.permit(asked)
+
+
+def _readable(path: str, request: TurnRequest) -> bool:
+    real = (request.cwd / path).resolve()
+    places = [place.resolve() for place in (request.cwd, *request.readable)]
+    return any(real == place or place in real.parents for place in places)
+
+
+def _decision(number: int, answer: PermissionAnswer) -> dict[str, object]:
+    if answer.allowed:
+        return {"id": number, "decision": "allow"}
+    return {"id": number, "decision": "deny", "reason": answer.reason or "denied by the run's policy"}
+
+
+def _logged_in(environment: Mapping[str, str]) -> bool | None:
+    """True where a login or a key is there; None otherwise, since a model of the configuration may have its own."""
+    home = Path(environment.get("GROK_HOME") or Path(environment.get("HOME", "/")) / ".grok")
+    return True if any(environment.get(key) for key in KEYS) or (home / "auth.json").is_file() else None
+
+
+def _folder(request: TurnRequest) -> Path:
+    request.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return request.scratch
+
+
+def _is_uuid(session_id: str) -> bool:
+    try:
+        return str(uuid.UUID(session_id)) == session_id.lower()
+    except ValueError:
+        return False
+
+
+def _send(child: Child, message: Mapping[str, object]) -> None:
+    child.write(json.dumps(message).encode() + b"\n")
