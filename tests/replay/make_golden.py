@@ -231,12 +231,23 @@ def two_runs(stage: Stage) -> None:
     stage.run("--max-turns", "2", "--severity", "6", expect=0)
 
 
+def rerun(stage: Stage) -> None:
+    """A judge that is killed four times: reruns until they are spent, feedback, a rerun, and an approval."""
+    calls = stage.root / "calls"
+    command = f"echo >> {calls}; test $(wc -l < {calls}) -gt 4 || kill -9 $$"
+    judge = {"name": "judge", "command": ["sh", "-c", command]}
+    stage.commit(reviewers=[judge], tests={"command": ["true"], "baseline": False})
+    stage.play([attempt(1), attempt(3)])
+    stage.run("--max-turns", "2", expect=0)
+
+
 RUNS: Mapping[str, Callable[[Stage], None]] = {
     "approved": approved,
     "quarantine": quarantine,
     "coverage": coverage,
     "interrupted": interrupted,
     "two-runs": two_runs,
+    "rerun": rerun,
 }
 
 

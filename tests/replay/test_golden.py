@@ -26,7 +26,7 @@ Golden = Callable[[str], Recorded]
 
 
 def test_there_are_trajectories_of_every_kind() -> None:
-    assert NAMES == ["approved", "coverage", "interrupted", "quarantine", "two-runs"]
+    assert NAMES == ["approved", "coverage", "interrupted", "quarantine", "rerun", "two-runs"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,6 +62,8 @@ def test_the_trajectories_hold_what_they_are_kept_for(golden: Golden) -> None:
     assert {"Stop", "MarkInterrupted"} <= {record.step for record in interrupted.steps}
     assert any(record.arguments.get("wait_s") == 5 for record in interrupted.steps)
     assert len(golden("two-runs").ledger.runs) == 1
+    decisions = [row.decision for row in golden("rerun").ledger.verification_runs]
+    assert decisions == ["RERUN", "RERUN", "FEEDBACK", "RERUN", "APPROVED"]
 
 
 @pytest.mark.parametrize("name", NAMES)

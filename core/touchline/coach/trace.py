@@ -164,6 +164,8 @@ def ledger_then(base: Ledger, ended: Ledger, standing: Standing) -> Ledger | str
     if turn is not None:
         if not turns or turns[-1].turn != turn.turn:
             return f"turn {turn.turn}"
+        if len(turns[-1].attempts) < turn.attempts:
+            return f"attempt {turn.attempts} at turn {turn.turn}"
         update = {"state": turn.state, "attempts": turns[-1].attempts[: turn.attempts]}
         turns[-1] = turns[-1].model_copy(update=update)
     if verification is not None:
