@@ -48,8 +48,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def turn_arguments(
     *,
-    trusted: Sequence[Path],
-    untrusted: Sequence[Path],
+    trust: Mapping[Path, bool],
     writable: Sequence[Path],
     config: Mapping[str, Any],
     without_tmp: bool,
@@ -61,8 +60,10 @@ def turn_arguments(
     A trust that is said for exactly this folder is the only thing that keeps Codex from writing one into the user's
     configuration (measured; a dotted key is not understood for it).
     """
-    trust = [*((path, "trusted") for path in trusted), *((path, "untrusted") for path in untrusted)]
-    told = ", ".join(f"{_quoted(str(path))} = {{ trust_level = {_quoted(level)} }}" for path, level in trust)
+    told = ", ".join(
+        f'{_quoted(str(path))} = {{ trust_level = "{"trusted" if trusted else "untrusted"}" }}'
+        for path, trusted in trust.items()
+    )
     own = mapping(config.get(WORKSPACE)).get("writable_roots")
     roots = [one for one in own if isinstance(one, str)] if isinstance(own, list) else []
     roots += [str(path) for path in writable]

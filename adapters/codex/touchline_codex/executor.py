@@ -172,12 +172,10 @@ class CodexExecutor:
     def _argv(
         self, request: TurnRequest, config: Mapping[str, object], environment: Mapping[str, str], *, without_tmp: bool
     ) -> list[str]:
-        folders = tuple(dict.fromkeys((request.cwd, request.cwd.resolve())))
         verifier = request.role == "verifier"
-        distrusted = verifier or _brings_configuration(request.cwd)
+        trusted = not verifier and not _brings_configuration(request.cwd)
         arguments = turn_arguments(
-            trusted=() if distrusted else folders,
-            untrusted=folders if distrusted else (),
+            trust={request.cwd: trusted, request.cwd.resolve(): trusted},
             writable=git_folders(request.cwd) if request.role == "executor" else (),
             config=config,
             without_tmp=without_tmp,
