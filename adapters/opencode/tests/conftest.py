@@ -41,9 +41,7 @@ def chat() -> Iterator[ScriptedModel]:
 def play(tmp_path: Path) -> Play:
     """Run one turn of the driver on a program that prints a recorded stream of the bridge."""
 
-    def run(
-        cli: ReplayCli, *, resume: bool = False, permit: PermissionAnswer = YES, limits: Limits = LIMITS
-    ) -> Played:
+    def run(cli: ReplayCli, *, resume: bool = False, permit: PermissionAnswer = YES, limits: Limits = LIMITS) -> Played:
         events: list[Event] = []
         request = TurnRequest(
             "task", "player", "Do it.", tmp_path, SESSION, tmp_path / "private", resume=resume, limits=limits

@@ -15,6 +15,7 @@ from touchline_opencode.executor import OpencodeExecutor
 
 NOBODY = "http://127.0.0.1:9"
 CONFIGURATION = {
+    "$schema": "https://opencode.ai/config.json",
     "model": "fake/fake-model",
     "small_model": "fake/fake-model",
     "enabled_providers": ["fake"],
@@ -54,6 +55,7 @@ def offline(model_url: str) -> dict[str, str]:
 @pytest.mark.cli("opencode")
 @pytest.mark.slow
 class TestOpencodeExecutor(ExecutorContract):
+    startup_s = 12.0
     user_files: ClassVar[Mapping[str, str]] = {
         ".config/opencode/opencode.json": json.dumps(CONFIGURATION, indent=2) + "\n",
         ".config/opencode/AGENTS.md": "Prefer short answers.\n",

@@ -357,4 +357,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    os._exit(status)  # threads that wait for the server or for input do not hold it up

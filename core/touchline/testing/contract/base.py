@@ -61,6 +61,9 @@ class Isolated:
 class ContractBase(Isolated):
     """Fixtures of the kit. A subclass gives `executor`; a driver without a model API gives `model` too."""
 
+    startup_s: ClassVar[float] = 0.0
+    """Seconds that the CLI takes to come up before its first model call, where that is more than a moment."""
+
     @pytest.fixture
     def executor(self, model: ModelDouble) -> Executor:
         """The driver under test, speaking to `model`. To be given by the subclass."""

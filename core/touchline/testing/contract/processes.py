@@ -40,12 +40,11 @@ class ProcessScenarios(ContractBase):
         assert ran.executed.text == "Still here."
 
     def test_turn_that_takes_too_long_is_ended_with_its_tool(self, bench: Bench) -> None:
-        ran = bench.turn(
-            Shell("echo $$ > pid.txt; sleep 300"), Say("Never."), limits=Limits(wall_s=4.0, idle_s=30.0, grace_s=2.0)
-        )
+        limits = Limits(wall_s=4.0 + self.startup_s, idle_s=30.0, grace_s=2.0)
+        ran = bench.turn(Shell("echo $$ > pid.txt; sleep 300"), Say("Never."), limits=limits)
         assert ran.executed.failure is not None
         assert ran.executed.failure.kind is FailureKind.TIMEOUT
-        assert ran.took_s < 20
+        assert ran.took_s < 20 + self.startup_s
         assert_gone(bench.repo / "pid.txt")
 
     @requires(Capability.INTERRUPT)
@@ -75,7 +74,10 @@ class ProcessScenarios(ContractBase):
 
     def test_runaway_grandchild_is_ended_with_the_turn(self, bench: Bench) -> None:
         ran = bench.turn(
-            Shell("setsid sh -c 'echo $$ > pid.txt; exec sleep 300' >/dev/null 2>&1 </dev/null & sleep 0.2"),
+            Shell(
+                "setsid sh -c 'echo $$ > pid.txt; exec sleep 300' >/dev/null 2>&1 </dev/null & "
+                "while [ ! -s pid.txt ]; do sleep 0.05; done"
+            ),
             Say("Done."),
         )
         assert ran.executed.text == "Done."
