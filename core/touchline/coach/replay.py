@@ -101,7 +101,7 @@ class _Walk:
         if state is None:
             self.not_compared.append("findings and quarantine at the end")
             return
-        yield from self._compare("the end", _known(ledger), _known(state), number=ledger.run_number)
+        yield from _compare(ledger.run_number, "the end", _known(ledger), _known(state))
 
     def _start(self, number: str, before: Ledger | None) -> Ledger | None:
         """The ledger that a run began with, as it was kept; or as it follows from the run before."""
@@ -113,7 +113,7 @@ class _Walk:
             return None
         return ledger.model_copy(
             update={
-                "turns": before.turns,
+                "turns": [row for row in ledger.turns if row.run_number != number],
                 "verification_runs": before.verification_runs,
                 "findings": before.findings,
                 "quarantine": before.quarantine,
@@ -121,12 +121,6 @@ class _Walk:
                 "terminal": None,
             }
         )
-
-    @staticmethod
-    def _compare(where: str, then: Any, now: Any, *, number: str) -> Iterator[Difference]:
-        found = differing(then, now)
-        if found is not None:
-            yield Difference(number, where, *found)
 
 
 class _RunWalk:
@@ -275,7 +269,7 @@ class _RunWalk:
         self._walk.not_compared.append(f"run {self._number}: {what}")
 
     def _compare(self, where: str, then: Any, now: Any) -> Iterator[Difference]:
-        return self._walk._compare(where, then, now, number=self._number)
+        return _compare(self._number, where, then, now)
 
 
 def _nothing_known(ledger: Ledger) -> Ledger:
@@ -293,12 +287,19 @@ def _begins_otherwise(before: Ledger, start: Ledger) -> Iterator[Difference]:
     quarantine = start.quarantine
     if start.run.options.epic_quarantine is not None:
         quarantine = quarantine[: len(before.quarantine)]
-    found = differing(
-        {"findings": start.findings, "quarantine": quarantine, "carryForward": start.carry_forward},
-        {"findings": before.findings, "quarantine": before.quarantine, "carryForward": CarryForward()},
+    then = {"findings": start.findings, "quarantine": quarantine, "carryForward": start.carry_forward}
+    yield from _compare(
+        start.run_number,
+        "the beginning of the run",
+        then,
+        _known(before.model_copy(update={"carry_forward": CarryForward()})),
     )
+
+
+def _compare(number: str, where: str, then: Any, now: Any) -> Iterator[Difference]:
+    found = differing(then, now)
     if found is not None:
-        yield Difference(start.run_number, "the beginning of the run", *found)
+        yield Difference(number, where, *found)
 
 
 def _terminal_of(ledger: Ledger, number: str) -> Terminal | None:
