@@ -1,4 +1,4 @@
-"""What a repository allows, read from the trusted base only (spec page 5, "Secrets"; DESIGN.md, "not trusted").
+"""What a repository allows (spec page 5, "Secrets: the repository's own patterns and allow-list honoured"). Pure.
 
 Honoured: of `.secrets.baseline` the accepted values (those not audited as real), the excluding patterns, the
 entropy limits and the switched-off detectors; lines that carry `pragma: allowlist secret` (or the one after
@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from touchline.git.repository import Repository
-
 BASELINE = ".secrets.baseline"
-MAX_BASELINE_BYTES = 16 * 1024 * 1024
-_MAX_FILES = 500
-_MAX_FILE_BYTES = 2 * 1024 * 1024
 _PRAGMA = re.compile(r"(?i)pragma: ?(?:allow|white)list[ -](?P<next>nextline[ -])?secret")
 _EXCLUDING = {
     "detect_secrets.filters.regex.should_exclude_file": "files",
@@ -91,33 +85,6 @@ def line_digest(line: str) -> str:
 def value_digest(value: str) -> str:
     """How a baseline knows a value."""
     return hashlib.sha1(value.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-
-
-def read_allowances(repo: Repository, commit: str, *, patterns: Mapping[str, str] | None = None) -> Allowances:
-    """The allowances at a trusted `commit` ("" has none), with the `patterns` of a trusted configuration."""
-    if not commit:
-        return Allowances(patterns=dict(patterns or {}))
-    baseline = repo.run("cat-file", "blob", f"{commit}:{BASELINE}", max_output_bytes=MAX_BASELINE_BYTES)
-    found = parse_baseline(baseline.stdout if baseline.returncode == 0 and not baseline.truncated else b"")
-    notes = [*found.notes, *([f"{BASELINE} is too large: nothing in it counts"] if baseline.truncated else [])]
-    args = ("grep", "-l", "-z", "-I", "-i", "-E", "pragma: ?(allow|white)list", commit)
-    named = os.fsdecode(repo.run(*args).stdout).split("\0")[:-1]
-    if len(named) > _MAX_FILES:
-        notes.append(f"more than {_MAX_FILES} files carry a pragma: those of the first {_MAX_FILES} count")
-    lines: set[str] = set()
-    for name in named[:_MAX_FILES]:
-        done = repo.run("cat-file", "blob", name, max_output_bytes=_MAX_FILE_BYTES)
-        if done.returncode == 0 and not done.truncated:
-            lines.update(pragma_lines(done.stdout.decode("utf-8", "replace")))
-    return Allowances(
-        found.accepted,
-        frozenset(lines),
-        found.exclude,
-        found.detectors,
-        found.limits,
-        dict(patterns or {}),
-        tuple(notes),
-    )
 
 
 def _accepted(results: Any) -> Iterable[tuple[str, str]]:

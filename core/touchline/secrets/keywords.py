@@ -8,10 +8,12 @@ by one, so that another version of the library does not silently change what is 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
-from touchline.secrets.patterns import Found
+from touchline.secrets.patterns import Found, is_varied
 from touchline.secrets.values import Grade, Line
 
 LONGEST_LINE = 2000
@@ -21,7 +23,6 @@ DETECTORS: Mapping[str, str] = {
     "ArtifactoryDetector": "artifactory-key",
     "AWSKeyDetector": "aws-key",
     "AzureStorageKeyDetector": "azure-storage-key",
-    "BasicAuthDetector": "basic-auth",
     "CloudantDetector": "cloudant-key",
     "DiscordBotTokenDetector": "discord-token",
     "GitHubTokenDetector": "github-token",
@@ -44,7 +45,8 @@ DETECTORS: Mapping[str, str] = {
     "Base64HighEntropyString": "entropy",
     "HexHighEntropyString": "entropy",
 }
-"""Class -> kind. Left out on purpose: public IP addresses; private keys, which `patterns` tells from mere headers."""
+"""Class -> kind. Left out on purpose: public IP addresses; private keys and passwords in URLs, where `patterns` tells
+the real from the sample."""
 
 _LIMITS = {"Base64HighEntropyString": 4.5, "HexHighEntropyString": 3.0}
 _STOPPING = frozenset(
@@ -63,6 +65,7 @@ _STOPPING = frozenset(
 )
 """Kinds whose pattern is as good as one of ours."""
 
+_SHORTEST_TOKEN = 16
 _SYNTAXES = "cls example go java js m php py pyi swift tf eyaml yaml yml cs c cpp cnf conf cfg cf ini properties toml"
 _SUFFIXES = frozenset(f".{name}" for name in _SYNTAXES.split())
 _DATA_SUFFIXES = frozenset((".eyaml", ".yaml", ".yml", ".cnf", ".conf", ".cfg", ".cf", ".ini", ".properties", ".toml"))
@@ -84,44 +87,59 @@ def notice(
 
     `folder` is an empty private folder for the lines as a file: the library reads only files.
     """
+    suffix = Path(path).suffix.lower()
+    # The library takes its time for every line; in data files the lines around one give it its meaning.
+    everything = suffix in _DATA_SUFFIXES
+    asked = [index for index, line in enumerate(lines) if everything or _WORTH_ASKING.search(line.text[:LONGEST_LINE])]
+    if not asked:
+        return
+    text = "".join(f"{_shown(lines[index])}\n" for index in asked)
+    for number, value, kind in _ask(text, path, folder, detectors, limits):
+        if value and 0 <= number < len(asked):
+            found = _place(lines[asked[number]].text, value, kind)
+            if found is not None:
+                yield asked[number], found
+
+
+def keep_off_the_network() -> None:
+    """Puts an empty module in the place of `requests`, which detect-secrets imports only to try secrets out.
+
+    For a process that scans and does nothing else.
+    """
+    empty = ModuleType("requests")
+    empty.__dict__["__getattr__"] = lambda name: object
+    sys.modules["requests"] = empty
+
+
+def _ask(
+    text: str, path: str, folder: Path, detectors: Sequence[str] | None, limits: Mapping[str, float]
+) -> list[tuple[int, str, str]]:
+    """Line index, value and kind of what detect-secrets finds in `text`."""
     from detect_secrets.core.scan import scan_file
     from detect_secrets.filters.heuristic import is_lock_file, is_swagger_file
     from detect_secrets.settings import transient_settings
 
     if is_lock_file(path) or is_swagger_file(path):
-        return
+        return []
     used = [name for name in DETECTORS if detectors is None or name in detectors]
     settings = {
         "plugins_used": [{"name": name, **_limit(name, limits)} for name in used],
         "filters_used": [{"path": f"detect_secrets.filters.heuristic.{name}"} for name in _FILTERS],
     }
-    suffix = Path(path).suffix.lower()
     # The name of the file is ours, but for the suffix by which the library knows the syntax.
-    place = folder / f"text{suffix if suffix in _SUFFIXES else ''}"
+    suffix = Path(path).suffix.lower()
+    place, plain = folder / f"text{suffix if suffix in _SUFFIXES else ''}", folder / "text"
     with transient_settings(settings):
-        # The library takes its time for every line; in data files the lines around one give it its meaning.
-        everything = suffix in _DATA_SUFFIXES
-        asked = [
-            index for index, line in enumerate(lines) if everything or _WORTH_ASKING.search(line.text[:LONGEST_LINE])
-        ]
-        text = "".join(f"{_shown(lines[index])}\n" for index in asked)
         place.write_text(text, encoding="utf-8", errors="replace")
         try:
             secrets = list(scan_file(str(place)))
         except Exception:  # noqa: BLE001 (a foreign parser on untrusted text; read as plain lines instead)
-            plain = folder / "text"
             plain.write_text(text, encoding="utf-8", errors="replace")
             secrets = list(scan_file(str(plain)))
-            plain.unlink()
         finally:
             place.unlink(missing_ok=True)
-    for secret in secrets:
-        number, value = secret.line_number - 1, secret.secret_value
-        if value and 0 <= number < len(asked):
-            index = asked[number]
-            found = _place(lines[index].text, value, _kind(secret.type))
-            if found is not None:
-                yield index, found
+            plain.unlink(missing_ok=True)
+    return [(secret.line_number - 1, secret.secret_value or "", _kind(secret.type)) for secret in secrets]
 
 
 _FILTERS = (
@@ -152,6 +170,9 @@ def _place(line: str, value: str, kind: str) -> Found | None:
         # A value that the syntax wrote in another way stands for its whole line.
         start, value = 0, line
     if kind == "entropy" and _HASHED.search(line[max(0, start - 80) : start]):
+        return None
+    if kind in _STOPPING and not (len(value) >= _SHORTEST_TOKEN and is_varied(value)):
+        # A prefix alone, or a sample: `patterns` has seen the whole.
         return None
     return Found(kind, Grade.STOP if kind in _STOPPING else Grade.NOTICED, start, start + len(value), value)
 

@@ -7,6 +7,7 @@ connection string without a real password or to the own machine, which is notice
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -188,10 +189,6 @@ _HINTS: Mapping[str, str] = {
 }
 """Kind -> lower-case beginnings of which one must occur; a text without them is not searched at length."""
 
-_COMPILED = {kind: re.compile(pattern) for kind, pattern in {**TOKENS, **PRIVATE_KEYS}.items()}
-_LOOSE = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in TOKENS.items()}
-"""For branch names, which may have been lower-cased."""
-
 _HEADER = re.compile(_HEADER_TEXT)
 _JWT = re.compile(r"(?<![\w.-])eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{20,1000}(?![\w-])")
 _TOKEN_IN_URL = re.compile(r"(?<![A-Za-z0-9+.-])https?://(?P<value>[A-Za-z0-9_-]{24,200})@[A-Za-z0-9.-]{3,200}")
@@ -223,16 +220,18 @@ class Found:
 def find_stopping(text: str, *, loose: bool = False) -> Iterator[Found]:
     """Tokens, private keys and connection strings in `text`; what cannot be real is left out or only noticed."""
     lowered = text.lower()
-    for kind, pattern in _COMPILED.items():
+    for kind in (*TOKENS, *PRIVATE_KEYS):
         hints = _HINTS.get(kind, "").split()
         if hints and not any(hint in lowered for hint in hints):
             continue
-        for match in (_LOOSE.get(kind, pattern) if loose else pattern).finditer(text):
+        for match in _pattern(kind, loose=loose).finditer(text):
             found = _found(kind, Grade.STOP, match)
             if kind in PRIVATE_KEYS:
                 yield found
             elif not is_sample(found.value):
-                yield found if _varied(found.value) else Found(kind, Grade.NOTICED, found.start, found.end, found.value)
+                yield (
+                    found if is_varied(found.value) else Found(kind, Grade.NOTICED, found.start, found.end, found.value)
+                )
     yield from _connections(text)
     yield from _softer(text)
 
@@ -251,11 +250,19 @@ def is_sample(value: str) -> bool:
     return bool(_MARK.fullmatch(value) or _SAMPLE.search(value))
 
 
-def _varied(value: str) -> bool:
+def is_varied(value: str) -> bool:
     """A real token draws on many characters; the alphabet in its order is none."""
     tail = value[-24:]
     steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(tail))
     return len(set(tail)) >= 6 and steps < len(tail) * 2 // 3
+
+
+@functools.cache
+def _pattern(kind: str, *, loose: bool) -> re.Pattern[str]:
+    """Compiled when a hint asks for it. `loose`: in any letter case, since a branch name may have been lower-cased."""
+    if kind in PRIVATE_KEYS:
+        return re.compile(PRIVATE_KEYS[kind])
+    return re.compile(TOKENS[kind], re.IGNORECASE if loose else 0)
 
 
 def _connections(text: str) -> Iterator[Found]:

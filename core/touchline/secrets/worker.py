@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from touchline.secrets.allow import Allowances
+from touchline.secrets.keywords import keep_off_the_network
 from touchline.secrets.search import Search, strongest
 from touchline.secrets.values import Grade, Hit, Kind, Line, Source
 
@@ -64,6 +65,7 @@ def decode_answers(output: bytes) -> tuple[dict[tuple[int, str], tuple[Hit, ...]
 
 def main() -> int:
     """Search what stdin holds; the current folder is private and ours."""
+    keep_off_the_network()
     request: dict[str, Any] = json.loads(sys.stdin.buffer.read())
     given = request["allowed"]
     allowed = Allowances(
