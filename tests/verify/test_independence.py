@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ VERSIONS = {"claude": "2.1.0 (Claude Code)", "codex": "codex-cli 0.50.0"}
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Puts programs of these names, and no other agent CLI, on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -30,7 +29,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             program.write_text(f"#!/bin/sh\necho '{VERSIONS[name]}'\n")
             program.chmod(0o755)
 
-    yield install
+    return install
 
 
 def checks(player: str, *reviewers: str, **settings: Any) -> Checks:
