@@ -71,8 +71,12 @@ def test_a_kill_at_any_point_is_a_pause(project: Any, attempt_of: Any, tmp_path:
     set_up(project, attempt_of)
     state = Path(os.environ["XDG_STATE_HOME"])
     whole = tmp_path / "whole.log"
-    ran = drive(project, 0, whole)
-    assert ran.returncode == 0, ran.stderr.decode()
+    for log in (tmp_path / "first.log", whole):
+        # The plugin loader writes a cache into a fresh home, once; those points are of the first run only.
+        shutil.rmtree(state, ignore_errors=True)
+        (project.path / "value.py").unlink(missing_ok=True)
+        ran = drive(project, 0, log)
+        assert ran.returncode == 0, ran.stderr.decode()
     points = whole.read_text().splitlines()
     assert 30 < len(points) < MOST_POINTS
     assert sum("before step" in line for line in points) == 14, points
