@@ -25,6 +25,7 @@ from touchline.api import (
     ForgeCapability,
     ForgeConflict,
     ForgeError,
+    ForgeForbiddenError,
     ForgeHost,
     ForgeNotFoundError,
     ForgeSettings,
@@ -188,7 +189,7 @@ class GenericForge:
                     f"{repo} broke off; {branch} was not moved", fix="Start again.", observed=Observed(head_sha=after)
                 )
             if pushed is not None and pushed.refusal is Refusal.DECLINED:
-                raise ForgeConflict(
+                raise ForgeForbiddenError(
                     f"{repo} does not take the push to {branch}: {pushed.words}",
                     fix="Look at the host's rules for that branch.",
                     observed=Observed(head_sha=after),

@@ -19,6 +19,7 @@ from touchline.api import (
     Comment,
     Draft,
     ForgeConflict,
+    ForgeForbiddenError,
     ForgeHost,
     ForgeNotFoundError,
     ForgeUnavailable,
@@ -202,7 +203,7 @@ class RecordedChanges:
         if pushed is not None and pushed.refusal is None:
             return True
         if pushed is not None and pushed.refusal is Refusal.DECLINED:
-            raise ForgeConflict(
+            raise ForgeForbiddenError(
                 f"{repo} does not take {swap.ref}: {pushed.words}",
                 fix=f"Let the host accept pushes to {CHANGES}* (it may hide or protect them), or configure commands.",
             )

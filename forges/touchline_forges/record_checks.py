@@ -15,6 +15,7 @@ from touchline.api import (
     CiEvidence,
     ForgeConflict,
     ForgeError,
+    ForgeForbiddenError,
     ForgeHost,
     ForgeUnavailable,
     PullRequestFacts,
@@ -88,7 +89,7 @@ class RecordedChecks:
             commit = self._objects.write_commit({CHECK_FILE: blob}, parent=parent, message=f"Report {check.status}")
             pushed = self._remotes.swap(repo, Swap(ref, old, commit))
             if pushed is not None and pushed.refusal is Refusal.DECLINED:
-                raise ForgeConflict(
+                raise ForgeForbiddenError(
                     f"{repo} does not take {ref}: {pushed.words}", fix=f"Let the host accept pushes to {CI}*."
                 )
             now = self._remotes.refs(repo, ref).at.get(ref, "")

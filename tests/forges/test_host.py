@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -205,6 +206,31 @@ def test_host_that_nobody_answers_for_is_unavailable_after_few_tries(repo: Path)
     with pytest.raises(ForgeUnavailable):
         forge.default_target(bound(forge, url))
     assert [text.endswith(ending) for text, ending in zip(said, ("in 0.5 s", "in 2 s"), strict=True)] == [True, True]
+
+
+class HangingServer(GitHttpServer):
+    """Takes every request and answers none until it is told to."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.released = threading.Event()
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        self.released.wait(timeout=30)
+        request.close_connection = True
+
+
+def test_host_that_never_answers_is_left_at_the_limit_of_time(repo: Path) -> None:
+    with HangingServer(repo.parent) as server:
+        git(repo, "remote", "add", "up", f"{server.url}/widget.git")
+        forge = GenericForge(ForgeSettings(read_timeout_s=1.0), LocalForgeHost(Repository.open(repo)))
+        began = time.monotonic()
+        try:
+            with pytest.raises(ForgeUnavailable, match="limit of time"):
+                forge.default_target(bound(forge, f"{server.url}/widget.git"))
+        finally:
+            server.released.set()
+        assert time.monotonic() - began < 10
 
 
 def test_cancelled_run_does_not_wait(repo: Path) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from touchline.forge import ForgeSettings, LocalForgeHost
+from touchline.git.repository import Repository
 from touchline.plugins.load import load_forge
 from touchline.testing import FORGE_SUITE_VERSION, ForgeContract
 from touchline_forges.generic import GenericForge
@@ -47,6 +49,7 @@ def run_suite(folder: Path, keyword: str, *, methods: str = "", overrides: str =
     return done.returncode, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("methods", "keyword"),
     [
@@ -78,6 +81,7 @@ def test_bad_forge_fails_the_scenario_that_is_meant_for_it(tmp_path: Path, metho
     assert code == 1, said
 
 
+@pytest.mark.slow
 def test_good_forge_passes_and_what_it_does_not_declare_is_skipped_with_its_name(tmp_path: Path) -> None:
     methods = (
         "    def __init__(self, settings, host):\n"
@@ -89,6 +93,7 @@ def test_good_forge_passes_and_what_it_does_not_declare_is_skipped_with_its_name
     assert "generic does not declare comment" in said
 
 
+@pytest.mark.slow
 def test_overriding_a_scenario_fails_the_suite_unless_it_says_why(tmp_path: Path) -> None:
     weaker = "    def test_push_goes_forward(self): pass"
     code, said = run_suite(tmp_path, "unchanged", overrides=weaker)
@@ -123,8 +128,5 @@ def test_every_shipped_forge_has_a_contract_class(name: str) -> None:
 
 
 def test_forge_is_loaded_by_its_name(repo: Path) -> None:
-    from touchline.forge import ForgeSettings, LocalForgeHost
-    from touchline.git.repository import Repository
-
     forge = load_forge("generic", ForgeSettings(), LocalForgeHost(Repository.open(repo)))
     assert isinstance(forge, GenericForge)

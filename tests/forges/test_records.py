@@ -6,11 +6,14 @@ import json
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from touchline.errors import ForgeConflict, ForgeError, ForgeNotFoundError
+from touchline.errors import ForgeConflict, ForgeError, ForgeForbiddenError, ForgeNotFoundError
 from touchline.forge import (
     ByBranch,
     ByNumber,
@@ -26,7 +29,7 @@ from touchline.git.repository import Repository
 from touchline.testing.forges import BareBackdoor, make_hosted
 from touchline.testing.repositories import git
 from touchline_forges.generic import GenericForge
-from touchline_forges.records import change_number, check_ref, comment_number
+from touchline_forges.records import ChangeRecord, change_number, check_ref, comment_number, parse_record
 
 Forges = Callable[..., GenericForge]
 
@@ -178,7 +181,7 @@ def test_host_that_hides_the_records_is_told_plainly(
     forge: GenericForge, draft: Draft, file_host: BareBackdoor
 ) -> None:
     git(file_host.hosted, "config", "receive.hideRefs", "refs/touchline")
-    with pytest.raises(ForgeConflict, match="does not take refs/touchline/changes/1") as caught:
+    with pytest.raises(ForgeForbiddenError, match="does not take refs/touchline/changes/1") as caught:
         forge.create_draft(draft)
     assert "refs/touchline/changes/" in caught.value.fix
     assert caught.value.operation == "create-draft"
@@ -188,7 +191,7 @@ def test_push_that_a_hook_declines_is_told_with_its_words(
     forge: GenericForge, repo: RepositoryId, desk: Path, file_host: BareBackdoor
 ) -> None:
     file_host._hook("pre-receive", "#!/bin/sh\necho protected by policy >&2\nexit 1\n")
-    with pytest.raises(ForgeConflict, match="hook declined"):
+    with pytest.raises(ForgeForbiddenError, match="hook declined"):
         forge.push(repo, git(desk, "rev-parse", "HEAD"), "topic")
 
 
@@ -283,6 +286,21 @@ def test_check_needs_an_exact_commit(forge: GenericForge, repo: RepositoryId) ->
     for sha in ("main", "HEAD", "../../heads/main"):
         with pytest.raises(ForgeError, match="no full commit id"):
             forge.report_check(repo, sha, Check("unit", "completed", "success"))
+
+
+@given(title=st.text(), body=st.text())
+def test_record_survives_its_bytes_whatever_the_text(title: str, body: str) -> None:
+    now = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+    record = ChangeRecord(
+        state="draft", title=title, body=body, source="s", target="t", head_sha="", created_at=now, updated_at=now
+    )
+    assert parse_record(ChangeRecord, record.to_bytes(), "here") == record
+
+
+@given(st.binary())
+def test_any_bytes_are_a_record_or_one_error(content: bytes) -> None:
+    with pytest.raises(ForgeError, match="here"):
+        parse_record(ChangeRecord, content, "here")
 
 
 def test_names_of_refs_and_files_are_read_strictly() -> None:
