@@ -8,6 +8,7 @@ A forge plugin is the only room that may change anything on a host. `contract` h
 from __future__ import annotations
 
 from touchline.forge.binding import Remote, configured_remotes, find_remote
+from touchline.forge.choice import choose_forge
 from touchline.forge.contract import (
     ByBranch,
     ByNumber,
@@ -57,6 +58,7 @@ __all__ = [
     "ReviewRequest",
     "Secret",
     "Selector",
+    "choose_forge",
     "configured_remotes",
     "find_remote",
     "identify_remote",
