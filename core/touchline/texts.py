@@ -19,7 +19,7 @@ NO_PLAN_FOUND = (
 SEVERAL_PLANS = "several plans found ({names}): say which one with --plan-file."
 ASK_MAX_TURNS = "How many turns may the player use? 5 quick, 10 standard, 20 thorough"
 ASK_SEVERITY = "From which severity on does a finding block? 3 strict, 5 moderate, 7 lenient"
-PUBLISHING_NOT_BUILT = "publishing is not part of this version yet"
+CI_NOT_BUILT = "waiting for CI is not part of this version yet"
 
 VERIFY_ANCHOR = (
     "VERIFY RETURNED. NEXT: decide gates, write verification run {verify_runs} to the ledger, "

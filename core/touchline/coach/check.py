@@ -9,19 +9,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from touchline import texts
-from touchline.coach import local
 from touchline.coach.coachfindings import coach_findings
 from touchline.coach.memory import load_tree, save_tree
 from touchline.coach.run import Run
 from touchline.coach.steps import Verify
+from touchline.coach.subject import refused_commit, subject_of
 from touchline.documents.decision import ConfiguredGates, Context, Decision
 from touchline.documents.ledger import Ledger, TurnRow, VerificationRow
 from touchline.documents.report import Report
 from touchline.errors import LedgerError
 from touchline.gates.decide import decide
-from touchline.git.index import intend_to_add
 from touchline.git.quoting import quote_path
-from touchline.git.trees import TreeState, changed_paths, snapshot
+from touchline.git.trees import TreeState, changed_paths
 from touchline.ledger import queries
 from touchline.ledger.epic import EpicQuarantine, change_between
 from touchline.ledger.store import atomic_write
@@ -33,21 +32,17 @@ def verify_turn(run: Run, step: Verify) -> None:
     """Run one verification of the present tree, and keep its report and the context of the decision."""
     ledger = run.store.read()
     turn = _turn(ledger, step.turn)
-    owned = tuple(local.owned_paths(ledger))
-    intend_to_add(run.repo, owned)
-    start = load_tree(run.memory.run_tree)
-    tree = snapshot(run.repo, owned, previous=start)
-    changed = changed_paths(start, tree)
-    _note_foreign_changes(run, ledger, step.turn, tree)
+    subject = subject_of(run, ledger, step)
+    _note_foreign_changes(run, ledger, step.turn, subject.tree)
     ledger = run.store.read()
-    head = run.repo.head().commit
     row = VerificationRow(
         run_number=ledger.run_number,
         verify_run=step.verify_run,
         turn=step.turn,
         state="started",
-        head_sha=head,
-        tree_hash=tree.digest,
+        head_sha=subject.head,
+        tree_hash=subject.tree.digest,
+        delta_base_sha=subject.since,
         report_path=str(run.store.folder.report(step.verify_run).relative_to(run.store.folder.path)),
         depth=run.settings.verify.depth,
         full_audit=step.full_audit,
@@ -59,11 +54,14 @@ def verify_turn(run: Run, step: Verify) -> None:
         repo=run.repo,
         report_path=run.store.folder.report(step.verify_run),
         output_folder=run.store.folder.output / f"verify-{step.verify_run}",
-        mode="files",
-        head_sha=head,
-        base_commit=ledger.merge_base,
-        files=tuple(sorted({*changed, *owned})),
-        owned=owned,
+        mode=subject.mode,
+        head_sha=subject.head,
+        base_commit=subject.base_commit,
+        base_ref=subject.base_ref,
+        files=subject.files,
+        owned=subject.owned,
+        known_dirty=subject.known_dirty,
+        since=subject.since,
         depth=run.settings.verify.depth,
         verify_run=step.verify_run,
         turn=step.turn,
@@ -72,7 +70,7 @@ def verify_turn(run: Run, step: Verify) -> None:
         plan_path=run.store.folder.plan,
         epic_context=ledger.run.options.epic_context or "",
         known=tuple(ledger.findings),
-        coach=coach_findings(run, ledger, changed, present=tree.entries),
+        coach=(*coach_findings(run, ledger, subject.changed, present=subject.tree.entries), *refused_commit(turn)),
         review_gates=run.checks.rules.review,
         exerciser_gates=run.checks.rules.exerciser,
         tests=run.checks.tests,
@@ -92,14 +90,14 @@ def verify_turn(run: Run, step: Verify) -> None:
         verify_run=step.verify_run,
         reruns_this_turn=ledger.run.reruns_this_turn,
         full_audit=step.full_audit,
-        head_sha=head,
-        tree_hash=tree.digest,
-        base_ref=None,
-        merge_base=None,
-        scope_mode="files",
-        diff_paths=[quote_path(path) for path in changed],
+        head_sha=subject.head,
+        tree_hash=subject.tree.digest,
+        base_ref=subject.base_ref,
+        merge_base=subject.base_commit if subject.mode == "branch" else None,
+        scope_mode=subject.mode,
+        diff_paths=[quote_path(path) for path in subject.changed],
         declared=turn.declared is True,
-        work_changed=bool(changed),
+        work_changed=bool(subject.changed),
         tests_configured=run.checks.tests is not None,
         configured_gates=ConfiguredGates(
             exerciser=list(run.checks.rules.exerciser), review=list(run.checks.rules.review)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from touchline.coach import local
+from touchline.coach.publish.conclude import concluded
 from touchline.coach.run import Run
 from touchline.coach.terminal import Block, block_of
 from touchline.documents.ledger import LastExit, Ledger, Status, Terminal
@@ -14,9 +15,14 @@ from touchline.ledger import queries
 
 
 def finish(run: Run, status: Status, reason: str) -> None:
-    """Clean up after a local run, then write the terminal status; its block is printed by `report`."""
+    """Clean up after a local run, or tell the change request; then write the terminal status.
+
+    The block is printed by `report`.
+    """
+    local.clean_up(run.repo, run.store.read(), run.memory)
+    if run.publication is not None:
+        status, reason = concluded(run, run.publication, status, reason)
     ledger = run.store.read()
-    local.clean_up(run.repo, ledger, run.memory)
     run.store.write(ledger.model_copy(update={"terminal": Terminal(status=status, reason=reason)}))
 
 

@@ -59,7 +59,7 @@ def owned_paths(ledger: Ledger) -> list[str]:
 
 def present_tree(run: Run, ledger: Ledger, turn: int, *, previous: TreeState | None = None) -> TreeState:
     """The state now of tracked files, owned paths, and every file that is new since the turn began."""
-    return snapshot(run.repo, sorted({*owned_paths(ledger), *_new_files(run, turn)}), previous=previous)
+    return snapshot(run.repo, sorted({*owned_paths(ledger), *new_files(run, turn)}), previous=previous)
 
 
 def record_turn(run: Run, turn: int) -> None:
@@ -70,7 +70,7 @@ def record_turn(run: Run, turn: int) -> None:
     """
     ledger = run.store.read()
     memory = run.memory.load_turn(turn)
-    owned = {*owned_paths(ledger), *_new_files(run, turn)}
+    owned = {*owned_paths(ledger), *new_files(run, turn)}
     folded = fold(run.repo, memory.start, label=f"{ledger.run_number}-turn-{turn}", owned=sorted(owned))
     if folded.kind in _CANNOT_GO_ON:
         raise GitError(
@@ -125,6 +125,7 @@ def clean_up(repo: Repository, ledger: Ledger, memory: Memory) -> None:
         )
 
 
-def _new_files(run: Run, turn: int) -> list[str]:
+def new_files(run: Run, turn: int) -> list[str]:
+    """The untracked files that a turn added, by the ignore rules of the start of the run."""
     known = run.memory.load_turn(turn).untracked
     return [path for path in untracked(run.repo, rules=run.memory.rules) if path not in known]

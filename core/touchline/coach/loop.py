@@ -9,6 +9,7 @@ import time
 
 from touchline.coach import check, finish, local
 from touchline.coach.play import play_turn
+from touchline.coach.publish.record import record_published_turn
 from touchline.coach.run import Run
 from touchline.coach.steps import (
     Decide,
@@ -27,7 +28,7 @@ from touchline.coach.steps import (
 from touchline.coach.terminal import EXIT_STATUS
 from touchline.coach.trace import record_of
 from touchline.documents.ledger import Status
-from touchline.errors import ExecutorError, GitError
+from touchline.errors import ExecutorError, ForgeError, GitError
 from touchline.ledger import queries
 from touchline.ledger.jsonl import append_jsonl
 
@@ -59,7 +60,7 @@ def drive(run: Run) -> int:
             case _:
                 try:
                     perform(run, step)
-                except (ExecutorError, GitError) as error:
+                except (ExecutorError, ForgeError, GitError) as error:
                     return _stop(run, "FAILED_RUN", str(error))
         run.hooks.step_performed(run.store.read(), type(step).__name__, duration_s=time.monotonic() - begun)
 
@@ -70,7 +71,10 @@ def perform(run: Run, step: Step) -> None:
         case PlayTurn():
             play_turn(run, step)
         case RecordTurn(turn):
-            local.record_turn(run, turn)
+            if run.publication is None:
+                local.record_turn(run, turn)
+            else:
+                record_published_turn(run, run.publication, turn)
         case Verify():
             check.verify_turn(run, step)
         case MarkInterrupted(verify_run):

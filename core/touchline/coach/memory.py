@@ -48,6 +48,11 @@ class Memory:
         """The work tree at the start of a turn."""
         return self.folder / f"tree-turn-{turn}.json"
 
+    @property
+    def commit_setup(self) -> Path:
+        """Identity and commit hooks as they were at the start of the run."""
+        return self.folder / "commit"
+
     def verified_tree(self, turn: int) -> Path:
         """The work tree as a turn's first verification found it."""
         return self.folder / f"tree-verified-{turn}.json"

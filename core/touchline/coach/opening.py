@@ -23,6 +23,9 @@ class Start:
     now: str
     plan_file: str
     run: RunState
+    base_ref: str | None = None
+    merge_base: str | None = None
+    """Where the change began; None: at the start's head (local runs)."""
 
 
 def opening(ledger: Ledger | None, *, new: bool) -> Opening:
@@ -78,7 +81,8 @@ def first_ledger(start: Start) -> Ledger:
         plan_file=start.plan_file,
         severity_threshold=options.severity,
         max_turns=options.max_turns,
-        merge_base=start.run.start_head,
+        base_ref=start.base_ref,
+        merge_base=start.merge_base or start.run.start_head,
         run=start.run,
     )
 
@@ -102,8 +106,8 @@ def next_run(ledger: Ledger, start: Start) -> Ledger:
             "plan_file": start.plan_file,
             "severity_threshold": options.severity,
             "max_turns": options.max_turns,
-            "merge_base": start.run.start_head,
-            "base_ref": None,
+            "merge_base": start.merge_base or start.run.start_head,
+            "base_ref": start.base_ref,
             "run": start.run,
             "carry_forward": CarryForward(),
             "terminal": None,

@@ -12,6 +12,7 @@ from typing import TextIO
 from touchline.coach.checks import Checks
 from touchline.coach.memory import Memory
 from touchline.coach.progress import Progress
+from touchline.coach.publish.publication import Publication
 from touchline.coach.services import Gates
 from touchline.documents.ledger import Ledger, TurnRow
 from touchline.documents.settings import ExecutorConfig, Settings
@@ -44,6 +45,8 @@ class Run:
     """Where the terminal block goes, alone."""
     as_json: bool = False
     secrets: tuple[str, ...] = ()
+    publication: Publication | None = None
+    """The services of publishing; None for a local run."""
 
     @property
     def memory(self) -> Memory:

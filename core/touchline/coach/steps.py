@@ -107,9 +107,11 @@ def next_step(ledger: Ledger, facts: Facts) -> Step:
     """The one step that this ledger asks for. Total, deterministic, never raises on a valid ledger."""
     if ledger.terminal is not None:
         return Done() if ledger.terminal.reported else Report()
+    turn = queries.current_turn(ledger)
+    if ledger.run.publish_failure is not None and (turn is None or turn.state == "recorded"):
+        return Finish("FAILED_PUBLISH", ledger.run.publish_failure)
     if facts.cancelled:
         return Stop("INTERRUPTED", "stopped by a signal; start the same command again to continue")
-    turn = queries.current_turn(ledger)
     if turn is None:
         return PlayTurn(1)
     if turn.state == "started":
@@ -203,7 +205,7 @@ def _after_turn(ledger: Ledger, turn: TurnRow) -> Step:
 def _after_decision(ledger: Ledger, turn: TurnRow, row: VerificationRow) -> Step:
     match row.decision:
         case "APPROVED" if row.next == "PHASE_2":
-            return Finish("APPROVED_NO_PR", row.reason)
+            return Finish("APPROVED_NO_PR" if ledger.run.mode == "no-pr" else "APPROVED_DRAFT_OPEN", row.reason)
         case "APPROVED":
             return _verify(ledger, turn, full_audit=True)
         case "FEEDBACK" if turn.turn >= ledger.max_turns:

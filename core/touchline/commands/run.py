@@ -85,6 +85,7 @@ def run(
         hook_modules=chosen.hook_modules,
         new=new,
         as_json=as_json,
+        allow_dirty=allow_dirty,
     )
     return _dry_run(request) if dry_run else launch(request)
 

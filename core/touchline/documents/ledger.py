@@ -96,6 +96,8 @@ class TurnRow(Document):
     attempts: list[Attempt] = []
     intended_tree: str | None = None
     message_digest: str | None = None
+    commit_refused: str | None = None
+    """What a commit hook of the repository said when it refused this turn's commit."""
     session_id: str | None = None
     executor: str
     start_head: str
@@ -269,6 +271,8 @@ class RunState(Document):
     start_tree: str
     untracked_at_start: list[str] = []
     staged_at_start: list[str] = []
+    dirty_at_start: list[str] = []
+    """Tracked files that differed from HEAD before the run."""
     owned_paths: list[str] = []
     reruns_this_turn: int = 0
     ci_deadline: str | None = None

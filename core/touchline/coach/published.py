@@ -1,0 +1,227 @@
+"""A published run from its arguments to its exit status (spec page 5, phase 0).
+
+The forge, the credential, the target and the whole life cycle are tried before a turn is spent. Whatever of that
+fails ends with FAILED_PUBLISH, and nothing was changed at the host.
+"""
+
+from __future__ import annotations
+
+import os
+
+from touchline.coach.checks import require_exerciser
+from touchline.coach.opening import opening, refuse_changed_options
+from touchline.coach.options import Effective
+from touchline.coach.progress import Progress
+from touchline.coach.publish.binding import Binding, bind
+from touchline.coach.publish.branch import branch_name, common_base, open_branch, refuse_dirty
+from touchline.coach.publish.publication import Publication
+from touchline.coach.request import (
+    Request,
+    ask_person,
+    chosen_plan,
+    effective_options,
+    end_without_ledger,
+    plan_path,
+    player_of,
+)
+from touchline.coach.start import (
+    Place,
+    Target,
+    committed_file,
+    find_place,
+    open_ledger,
+    read_settings,
+    require_kept_plan,
+)
+from touchline.coach.work import work
+from touchline.config.load import Loaded
+from touchline.documents.ledger import Ledger
+from touchline.errors import ForgeError, GitError
+from touchline.forge import LocalForgeHost
+from touchline.git.quoting import unquote_path
+from touchline.ledger.lock import RunLock
+from touchline.ledger.store import LedgerStore
+from touchline.process.cancel import Cancellation
+from touchline.secrets.allow import BASELINE, NOTHING, Allowances, parse_baseline
+from touchline.secrets.key import run_key
+from touchline.secrets.redact import Redactor
+from touchline.secrets.scan import Scanner
+
+
+def launch_published(request: Request, progress: Progress, cancel: Cancellation) -> int:
+    """Continue the run of the present branch, or begin a new one on a branch of its own."""
+    place = find_place(request.repo, request.environ, published=True)
+    store = LedgerStore(place.folder.path)
+    if store.exists():
+        with RunLock(place.folder.path):
+            return _on_own_branch(request, place, store, progress, cancel)
+    return _on_new_branch(request, place, progress, cancel)
+
+
+def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress: Progress, cancel: Cancellation) -> int:
+    """The branch has a ledger, so it is this task's: go on with its run, or begin another one on it."""
+    found = store.read()
+    what = opening(found, new=request.new)
+    unfinished = found if what in ("continue", "report") else None
+    loaded = read_settings(
+        place,
+        config_file=request.config_file,
+        environ=request.environ,
+        unfinished=unfinished,
+        base=found.merge_base,
+    )
+    effective = effective_options(request, loaded, place.repo.work_tree, unfinished=unfinished)
+    require_exerciser(loaded.settings)
+    for notice in effective.notices:
+        progress.say(notice)
+    if what == "continue":
+        refuse_changed_options(found, request.flags, effective)
+        require_kept_plan(place, found)
+    try:
+        binding = _bind(request, place, loaded, effective, progress, cancel)
+        target = _target(binding, effective, found)
+    except (ForgeError, GitError) as error:
+        return end_without_ledger(request, effective, progress, "FAILED_PUBLISH", str(error))
+    if unfinished is not None:
+        ledger = _open(request, place, store, effective, loaded, unfinished.run.options.executor, b"", target)
+    else:
+        begun = _beginning(request, place, effective, loaded, progress)
+        if isinstance(begun, int):
+            return begun
+        effective, plan, player = begun
+        ledger = _open(request, place, store, effective, loaded, player, plan, target)
+    return _publish(request, place, store, ledger, loaded, binding, progress, cancel)
+
+
+def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Cancellation) -> int:
+    """No ledger knows the present branch: the change gets a branch of its own, from the fetched target."""
+    head = here.repo.head().commit
+    loaded = read_settings(
+        here, config_file=request.config_file, environ=request.environ, unfinished=None, base=head or None
+    )
+    effective = effective_options(request, loaded, here.repo.work_tree)
+    require_exerciser(loaded.settings)
+    for notice in effective.notices:
+        progress.say(notice)
+    begun = _beginning(request, here, effective, loaded, progress)
+    if isinstance(begun, int):
+        return begun
+    effective, plan, player = begun
+    refuse_dirty(here.repo, allowed=request.allow_dirty)
+    named = plan_path(request, here.repo.work_tree, effective)
+    try:
+        binding = _bind(request, here, loaded, effective, progress, cancel)
+        target = _target(binding, effective, None)
+        redactor = Redactor(Scanner(os.urandom(32), _allowed(here, target.sha), work_tree=here.repo.work_tree))
+        name = redactor.branch(here.repo, branch_name(plan.decode("utf-8", "replace"))).text
+        branch = open_branch(here.repo, name, target.sha)
+    except (ForgeError, GitError) as error:
+        return end_without_ledger(request, effective, progress, "FAILED_PUBLISH", str(error))
+    progress.say(f"branch {branch} from {target.base_ref} at {target.sha[:12]}")
+    place = find_place(request.repo, request.environ, published=True)
+    # What steers the run comes from the base of the change, whatever the branch was that it was started on.
+    loaded = read_settings(
+        place, config_file=request.config_file, environ=request.environ, unfinished=None, base=target.sha
+    )
+    store = LedgerStore(place.folder.path)
+    with RunLock(place.folder.path):
+        ledger = open_ledger(
+            place,
+            store,
+            effective,
+            settings=loaded,
+            executor=player,
+            plan=plan,
+            plan_path=named,
+            new=request.new,
+            target=target,
+        )
+        return _publish(request, place, store, ledger, loaded, binding, progress, cancel)
+
+
+def _beginning(
+    request: Request, place: Place, effective: Effective, loaded: Loaded, progress: Progress
+) -> tuple[Effective, bytes, str] | int:
+    """(options, plan, player) of a new run, or the exit status of one that cannot begin."""
+    effective = ask_person(request, effective, progress)
+    plan, effective = chosen_plan(request, place.repo.work_tree, effective)
+    if effective.terminal is not None:
+        return end_without_ledger(request, effective, progress, effective.terminal, effective.reason)
+    player = player_of(request, loaded, effective, progress)
+    return player if isinstance(player, int) else (effective, plan, player)
+
+
+def _open(
+    request: Request,
+    place: Place,
+    store: LedgerStore,
+    effective: Effective,
+    loaded: Loaded,
+    player: str,
+    plan: bytes,
+    target: Target,
+) -> Ledger:
+    return open_ledger(
+        place,
+        store,
+        effective,
+        settings=loaded,
+        executor=player,
+        plan=plan,
+        plan_path=plan_path(request, place.repo.work_tree, effective),
+        new=request.new,
+        target=target,
+    )
+
+
+def _bind(
+    request: Request,
+    place: Place,
+    loaded: Loaded,
+    effective: Effective,
+    progress: Progress,
+    cancel: Cancellation,
+) -> Binding:
+    host = LocalForgeHost(place.repo, environ=request.environ, say=progress.say, cancel=cancel)
+    return bind(host, loaded.settings, named=effective.forge, environ=request.environ, preflight=True)
+
+
+def _target(binding: Binding, effective: Effective, found: Ledger | None) -> Target:
+    """The exact target, fetched now. An unfinished run keeps its own."""
+    kept = found.run.target_branch if found is not None and found.terminal is None else None
+    branch = kept or effective.target or binding.forge.default_target(binding.base)
+    sha = binding.forge.fetch_branch(binding.base, branch)
+    return Target(branch, sha, binding.base_remote, binding.push_remote)
+
+
+def _publish(
+    request: Request,
+    place: Place,
+    store: LedgerStore,
+    ledger: Ledger,
+    loaded: Loaded,
+    binding: Binding,
+    progress: Progress,
+    cancel: Cancellation,
+) -> int:
+    common_base(place.repo, ledger.merge_base, place.repo.head().commit)
+    scanner = Scanner(
+        run_key(place.folder.private),
+        _allowed(place, ledger.merge_base),
+        scratch=place.folder.private,
+        work_tree=place.repo.work_tree,
+    )
+    publication = Publication(
+        binding,
+        scanner,
+        Redactor(scanner),
+        ledger.run.target_branch or "",
+        frozenset(unquote_path(path) for path in ledger.run.dirty_at_start),
+    )
+    return work(request, place, store, ledger, loaded, progress, cancel, publication=publication)
+
+
+def _allowed(place: Place, base: str) -> Allowances:
+    """What the base of the change allows; the work being judged allows itself nothing."""
+    content = committed_file(place.repo, base, BASELINE)
+    return parse_baseline(content) if content is not None else NOTHING
