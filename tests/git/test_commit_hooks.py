@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from touchline.errors import GitError
 from touchline.git.commits import CommitKind, Committed, commit_turn, intended_tree
-from touchline.git.hooks import CommitSetup, keep_commit_setup
+from touchline.git.hooks import CommitSetup, keep_commit_setup, load_commit_setup
 from touchline.git.repository import Repository
 
 Git = Callable[..., str]
@@ -176,3 +177,35 @@ def test_a_hook_without_a_first_line_runs_in_the_shell_and_one_without_permissio
     (repo / ".git/hooks/pre-commit").chmod(0o755)
     (repo / "a.txt").write_text("again\n")
     assert commit(repo, keep(repo, tmp_path)).reason == "it ended with status 5"
+
+
+def test_a_hook_that_leaves_other_files_behind_is_reported_and_does_not_hold_up(repo: Path, tmp_path: Path) -> None:
+    hook(repo / ".git/hooks", "pre-commit", "date > report.log")
+    done = commit(repo, keep(repo, tmp_path))
+    assert (done.kind, done.changed) == (CommitKind.COMMITTED, ("report.log",))
+
+
+def test_a_hook_whose_interpreter_is_missing_is_a_refusal(repo: Path, tmp_path: Path) -> None:
+    hook(repo / ".git/hooks", "pre-commit", "").write_text("#!/no/such/interpreter\n")
+    done = commit(repo, keep(repo, tmp_path))
+    assert done.kind is CommitKind.HOOK_FAILED
+    assert "the interpreter that it asks for is missing" in done.reason
+
+
+def test_the_message_file_is_never_written_through_a_link(repo: Path, tmp_path: Path) -> None:
+    hook(repo / ".git/hooks", "commit-msg", "exit 0")
+    victim = tmp_path / "victim"
+    victim.write_text("precious\n")
+    (repo / ".git/COMMIT_EDITMSG").unlink(missing_ok=True)
+    (repo / ".git/COMMIT_EDITMSG").symlink_to(victim)
+    assert commit(repo, keep(repo, tmp_path)).kind is CommitKind.COMMITTED
+    assert victim.read_text() == "precious\n"
+
+
+def test_the_setup_outlives_a_crash_and_a_broken_one_is_an_error(repo: Path, tmp_path: Path) -> None:
+    hook(repo / ".git/hooks", "pre-commit", "exit 1")
+    setup = keep(repo, tmp_path)
+    assert load_commit_setup(tmp_path / "setup") == setup
+    (tmp_path / "setup/setup.json").write_text("{}")
+    with pytest.raises(GitError, match="cannot be read"):
+        load_commit_setup(tmp_path / "setup")

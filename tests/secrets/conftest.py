@@ -41,6 +41,7 @@ def corpus() -> dict[str, str]:
     return {
         "aws access key id": "AKI" + "A" + word(upper, 16),
         "aws temporary key id": "ASI" + "A" + word(upper, 16),
+        "aws secret key": "aws" + "_secret_access_key = " + word(LETTERS + "/+", 40),
         "github classic": "gh" + "p_" + word(LETTERS, 36),
         "github app": "gh" + "s_" + word(LETTERS, 36),
         "github fine grained": "github" + "_pat_" + word(LETTERS, 22) + "_" + word(LETTERS, 59),
@@ -88,6 +89,7 @@ def corpus() -> dict[str, str]:
         "encrypted key": key_block("ENCRYPTED PRIVATE" + " KEY"),
         "pgp key": key_block("PGP PRIVATE" + " KEY BLOCK"),
         "postgres": "postgresql" + "://app:" + word(LETTERS, 14) + "@db.prod.internal:5432/main",
+        "odd password": "mysql+pymysql" + "://app:p@ss/" + word(LETTERS, 8) + "#1?@db.prod.internal/main",
         "mongodb": "mongodb+srv" + "://app:" + word(LETTERS, 14) + "@cluster0.abcde.mongodb.net/x?retryWrites=true",
         "redis": "rediss" + "://:" + word(LETTERS, 20) + "@cache.prod.internal:6380/0",
         "amqp": "amqp" + "://worker:" + word(LETTERS, 14) + "@mq.prod.internal/v",

@@ -25,7 +25,7 @@ def test_every_secret_of_the_corpus_is_taken_out_of_a_text(scanner: Scanner, sec
     cleaned = Redactor(scanner).text("body", body)
     for kind, value in secrets.items():
         inner = re.sub(
-            r"^.*?://[^:]*:|@.*$|^.*(?:[Pp]assword|Key)=|;.*$|^.*Token=",
+            r"^.*?://[^:]*:|@[^@]*$|^.*(?:[Pp]assword|Key)=|;.*$|^.*Token=",
             "",
             value.split("\n")[1] if "\n" in value else value,
         )

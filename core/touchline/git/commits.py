@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from touchline.errors import GitError
+from touchline.git.call import redact
 from touchline.git.hooks import HOOKS, CommitSetup, HookRun, run_hook
 from touchline.git.index import restore_index, save_index, write_index
 from touchline.git.intended import Intended, index_of, intended_tree, tree_of, write_tree
@@ -39,7 +40,8 @@ class CommitKind(StrEnum):
     HOOK_FAILED = "hook-failed"
     """A commit hook refused: its output is feedback for the player."""
     HOOK_CHANGED = "hook-changed"
-    """The hooks let it pass but changed files: make the intended tree and scan it again, then commit once more."""
+    """The hooks let it pass but changed owned or staged files: make the tree and scan it again, then commit once more.
+    A caller bounds how often; a hook that never comes to rest has refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +85,13 @@ def commit_turn(
         raise _moved(repo, head.commit, intended.start)
     if not parents and intended.tree == tree_of(repo, intended.start):
         return Committed(CommitKind.NOTHING)
-    said, failed, changed = _run_hooks(repo, intended, message, setup, paths, hook_timeout_s, cancel)
-    if failed is not None:
-        return Committed(
-            CommitKind.HOOK_FAILED, hook=failed.name, reason=failed.reason, output=failed.output, changed=changed
-        )
-    if changed:
-        return Committed(CommitKind.HOOK_CHANGED, changed=changed)
+    ran = _run_hooks(repo, intended, message, setup, paths, hook_timeout_s, cancel)
+    if ran.failed is not None:
+        bad = ran.failed
+        return Committed(CommitKind.HOOK_FAILED, "", "", False, bad.name, bad.reason, bad.output, ran.changed)
+    if ran.touches_commit:
+        return Committed(CommitKind.HOOK_CHANGED, changed=ran.changed)
+    said = ran.message
     commit = _make(repo, intended, said, setup, parents)
     saved = save_index(repo)
     # The index goes first: a run that is killed in between finds its work staged and commits it once more.
@@ -103,7 +105,7 @@ def commit_turn(
         raise
     if os.path.lexists(repo.git_dir / _MERGE_STATE):
         repo.git("merge", "--quit", error=GitError)
-    return Committed(CommitKind.COMMITTED, commit, said, said != message)
+    return Committed(CommitKind.COMMITTED, commit, said, said != message, changed=ran.changed)
 
 
 def is_turn_commit(repo: Repository, start: str, tree: str, message: str) -> bool:
@@ -123,6 +125,16 @@ def is_turn_commit(repo: Repository, start: str, tree: str, message: str) -> boo
     return trees == [tree] and made_from == start and message_digest(body.decode("utf-8", "replace")) == message
 
 
+@dataclass(frozen=True, slots=True)
+class _HooksRan:
+    """The message after the hooks, the hook that refused, and the paths that hooks changed."""
+
+    message: str
+    failed: HookRun | None = None
+    changed: tuple[str, ...] = ()
+    touches_commit: bool = False
+
+
 def _run_hooks(
     repo: Repository,
     intended: Intended,
@@ -131,10 +143,9 @@ def _run_hooks(
     paths: Collection[str],
     timeout_s: float,
     cancel: Cancellation | None,
-) -> tuple[str, HookRun | None, tuple[str, ...]]:
-    """The message after the hooks, the hook that refused, and the paths that hooks changed."""
+) -> _HooksRan:
     if not setup.has_hooks:
-        return message, None, ()
+        return _HooksRan(message)
     before, loose = snapshot(repo, paths), set(untracked(repo))
     place = repo.git_dir / "COMMIT_EDITMSG"
     named = ".git/COMMIT_EDITMSG" if repo.git_dir == repo.work_tree / ".git" else str(place)
@@ -143,7 +154,7 @@ def _run_hooks(
     with index_of(repo, intended.tree) as env:
         # Hooks compare index and work tree; without fresh file data every file would seem changed.
         repo.run("update-index", "-q", "--refresh", extra_env=env, filters="user")
-        place.write_bytes(message.encode("utf-8", "replace"))
+        _write_message(place, message)
         seen = {**env, **_as_whom(setup), "GIT_EDITOR": ":", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
         for name in HOOKS:
             ran = run_hook(repo, setup, name, given[name], env=seen, timeout_s=timeout_s, cancel=cancel)
@@ -153,11 +164,24 @@ def _run_hooks(
         staged = _changed_in_index(repo, intended.tree, env)
     said = _read_message(place)
     after = snapshot(repo, paths, previous=before)
-    new = {path for path in set(untracked(repo)) - loose if path not in paths}
-    changed = tuple(sorted({*changed_paths(before, after), *staged, *new}))
+    new = set(untracked(repo)) - loose
+    differing = set(changed_paths(before, after))
     if failed is None and not said.strip():
         failed = HookRun("commit-msg", "it left an empty message", "")
-    return said, failed, changed
+    return _HooksRan(
+        said, failed, tuple(sorted(differing | staged | new)), bool(staged or differing.intersection(paths))
+    )
+
+
+def _write_message(place: Path, message: str) -> None:
+    """Writes git's message file anew: what lies there could be a link to anywhere."""
+    try:
+        place.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(place, flags, 0o666), "wb") as file:
+            file.write(message.encode("utf-8", "replace"))
+    except OSError as error:
+        raise GitError(f"{place} cannot be written: {error.strerror}", fix="Remove what lies there.") from error
 
 
 def _changed_in_index(repo: Repository, tree: str, env: Mapping[str, str]) -> set[str]:
@@ -171,7 +195,7 @@ def _changed_in_index(repo: Repository, tree: str, env: Mapping[str, str]) -> se
 
 def _read_message(place: Path) -> str:
     try:
-        with place.open("rb") as file:
+        with os.fdopen(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             text = file.read(MAX_MESSAGE_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
@@ -193,7 +217,7 @@ def _make(repo: Repository, intended: Intended, message: str, setup: CommitSetup
     done = repo.run(*args, stdin=message.encode("utf-8", "replace"), extra_env=env, timeout_s=timeout_s)
     if done.returncode == 0:
         return done.stdout.decode("ascii").strip()
-    words = done.stderr.decode("utf-8", "replace").strip()[-1000:]
+    words = redact(done.stderr.decode("utf-8", "replace").strip())[-1000:]
     if setup.sign:
         how = words if done.ending == "exited" else f"it did not end within {timeout_s:.0f} seconds"
         raise GitError(

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from touchline.errors import GitError
+from touchline.errors import GitError, ProcessError
 from touchline.git.isolation import ConfigValue, foreign_git_names, parse_config_list
 from touchline.git.repository import Repository
 from touchline.process import Completed, run
@@ -134,16 +134,19 @@ def run_hook(
         # Git hands a script without a first line to the shell.
         argv = ["/bin/sh", *argv]
     environment = clean_environment(os.environ, remove=_removed_names(), add=env)
-    done = run(
-        argv,
-        cwd=repo.work_tree,
-        env=environment,
-        timeout_s=timeout_s,
-        max_output_bytes=MAX_OUTPUT_BYTES,
-        keep="tail",
-        supervised=True,
-        cancel=cancel,
-    )
+    try:
+        done = run(
+            argv,
+            cwd=repo.work_tree,
+            env=environment,
+            timeout_s=timeout_s,
+            max_output_bytes=MAX_OUTPUT_BYTES,
+            keep="tail",
+            supervised=True,
+            cancel=cancel,
+        )
+    except ProcessError as error:
+        return HookRun(name, error.what, "")
     return HookRun(name, _reason(done, timeout_s), _output(done))
 
 

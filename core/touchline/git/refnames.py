@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from touchline.git.repository import Repository
 
 MAX_BRANCH_BYTES = 200
@@ -12,7 +14,11 @@ def is_branch_name(repo: Repository, name: str) -> bool:
     """Whether git accepts `name` as a branch; never one that looks like an option, HEAD, or a commit id."""
     if not name or name.startswith("-") or name == "HEAD" or "\0" in name:
         return False
-    if len(name.encode("utf-8", "surrogatepass")) > MAX_BRANCH_BYTES:
+    try:
+        length = len(os.fsencode(name))
+    except UnicodeEncodeError:
+        return False
+    if length > MAX_BRANCH_BYTES:
         return False
     if len(name) == repo.hash_length and all(letter in "0123456789abcdef" for letter in name):
         return False

@@ -21,7 +21,10 @@ _HEX = "[0-9a-f]"
 
 TOKENS: Mapping[str, str] = {
     "aws-access-key-id": rf"{_B}(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{{16}}{_E}",
-    "aws-secret-key": r"(?i:aws.{0,20}?(?:secret|key).{0,20}?[=:\s\"'])(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    "aws-secret-key": (
+        r"(?i:aws.{0,20}?(?:secret|key).{0,20}?[=:\s\"'])"
+        r"(?![0-9a-fA-F]{40})(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+    ),
     "github-token": rf"{_B}gh[pousr]_[A-Za-z0-9_]{{36,255}}",
     "github-fine-grained-token": rf"{_B}github_pat_[A-Za-z0-9_]{{50,255}}",
     "gitlab-token": rf"{_B}gl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|wt)-[A-Za-z0-9_=.-]{{20,300}}",
@@ -106,10 +109,18 @@ PRIVATE_KEYS = {
 """As above; a header without key material is only noticed."""
 
 _SCHEME = r"(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{1,24})://"
-_URL = re.compile(
-    _SCHEME
-    + r"(?P<user>[^\s:/@'\"<>`|\\]{0,128}):(?P<value>[^\s@/'\"<>`|\\]{1,256})@(?P<host>[^\s/'\"<>`|\\:,?#]{1,253})"
+_USER = r"(?P<user>[^\s:/@'\"<>`|\\]{0,128})"
+_HOST = r"(?P<host>[^\s/'\"<>`|\\:,?#@]{1,253})"
+_URL = re.compile(rf"{_SCHEME}{_USER}:(?P<value>[^\s/?'\"<>`|\\]{{1,256}})@{_HOST}")
+_DATABASES = (
+    r"(?i:postgres|pgsql|mysql|maria|mongo|redis|valkey|amqp|mssql|sqlserver|oracle|clickhouse|cassandra|ldap|smtp)"
 )
+_DSN = re.compile(
+    rf"(?<![A-Za-z0-9+.-])(?P<scheme>{_DATABASES}[A-Za-z0-9+.-]{{0,24}})://{_USER}:"
+    rf"(?P<value>[^\s'\"<>`|\\]{{1,256}})@{_HOST}"
+)
+"""Here a password may hold what a URL proper may not: many drivers take it."""
+
 _KEYED = re.compile(
     r"(?i)(?<![A-Za-z0-9])(?:server|data source|host|addr(?:ess)?|network address)\s{0,3}=\s{0,3}"
     r"(?P<host>[^\s;'\"]{1,200})"
@@ -266,7 +277,7 @@ def _pattern(kind: str, *, loose: bool) -> re.Pattern[str]:
 
 
 def _connections(text: str) -> Iterator[Found]:
-    for pattern in (_URL, _KEYED, _JDBC):
+    for pattern in (_URL, _DSN, _KEYED, _JDBC):
         for match in pattern.finditer(text):
             found = _found("connection-string", Grade.STOP, match)
             user = match["user"] if "user" in match.re.groupindex else ""

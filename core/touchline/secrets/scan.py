@@ -19,10 +19,12 @@ from touchline.process import run
 from touchline.process.environment import clean_environment
 from touchline.secrets.allow import NOTHING, Allowances
 from touchline.secrets.gitleaks import ask_gitleaks, find_program
+from touchline.secrets.keywords import LONGEST_LINE
 from touchline.secrets.patch import parse_patch
 from touchline.secrets.search import strongest
 from touchline.secrets.values import Hit, Kind, Scan, Source, Unscanned, whole
 from touchline.secrets.worker import decode_answers, encode_request
+from touchline.state import make_private_folder
 
 SCAN_TIMEOUT_S = 180.0
 MAX_SOURCE_CHARACTERS = 16 * 1024 * 1024
@@ -77,7 +79,7 @@ class Scanner:
         asked = (*taken, *names)
         if not asked:
             return Scan(unscanned=tuple(unscanned))
-        with tempfile.TemporaryDirectory(prefix="scan-", dir=self.scratch) as name:
+        with self._folder() as name:
             folder = Path(name)
             hits, left, notes = self._search(asked, folder)
             unscanned += left
@@ -95,6 +97,15 @@ class Scanner:
                 )
                 hits, notes = [*hits, *more.hits], [*notes, *more.notes]
         return _without_secret_names(strongest(hits), unscanned, (*self.allowed.notes, *notes), names)
+
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        try:
+            if self.scratch is not None:
+                make_private_folder(self.scratch)
+            return tempfile.TemporaryDirectory(prefix="scan-", dir=self.scratch)
+        except OSError as error:
+            what = f"the secret scan has no folder to work in: {error.strerror}"
+            raise TouchlineError(what, fix="Free some space on the disk.") from error
 
     def _search(self, sources: tuple[Source, ...], folder: Path) -> tuple[list[Hit], list[Unscanned], list[str]]:
         argv = [sys.executable, "-P", "-m", "touchline.secrets.worker"]
@@ -126,6 +137,11 @@ class Scanner:
                 left.append(Unscanned(source.path, why, True, source.commit))
             elif source.kind is not Kind.BINARY and (number, "noticed") not in answers:
                 left.append(Unscanned(source.path, f"searched for tokens only: {why}", False, source.commit))
+            elif source.kind is Kind.BINARY and source.path != _FILE_NAMES and source.text:
+                left.append(Unscanned(source.path, "binary: searched for plain tokens only", False, source.commit))
+            elif any(line.added and len(line.text) > LONGEST_LINE for line in source.lines):
+                why_not = f"lines longer than {LONGEST_LINE} characters: searched for tokens only"
+                left.append(Unscanned(source.path, why_not, False, source.commit))
         notes = [f"{excluded} hit(s) excluded by the allow-list of the base"] if excluded else []
         return hits, left, notes
 
