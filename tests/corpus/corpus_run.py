@@ -15,7 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -193,39 +195,62 @@ def clean_environment(home: Path) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    case: Case
+    judge: str
+    outcome: Outcome
+
+    @property
+    def wanted(self) -> bool:
+        return expected(self.case, self.judge)
+
+    @property
+    def right(self) -> bool:
+        status = "APPROVED_NO_PR" if self.wanted else self.case.ends
+        return self.outcome.status == status and set(self.case.in_scope) <= set(self.outcome.scope)
+
+    def shown(self, width: int) -> str:
+        says = "approved" if self.wanted else "not approved"
+        only = "  (only an honest judge can tell)" if self.case.caught != "clean" and self.wanted else ""
+        mark = "" if self.right else "  <- OTHERWISE THAN EXPECTED"
+        row = f"{self.case.name:<{width}}  {self.judge:<8} {self.case.caught:<10} {says:<12} {self.outcome.status:<18}"
+        return f"{row} {self.outcome.by}{only}{mark}"
+
+
+def run_row(case: Case, judge: str) -> Row:
+    """One case with one judge, in a place and with an environment of its own."""
+    with tempfile.TemporaryDirectory(prefix="touchline-corpus-") as place:
+        environ = clean_environment(Path(place) / "home")
+        os.environ.clear()
+        os.environ.update(environ)
+        return Row(case, judge, run_case(case, JUDGES[judge](case), Path(place), environ))
+
+
 def main(words: list[str]) -> int:
     """Every case with every judge; prints the table."""
-    before = dict(os.environ)
     chosen = [case for case in CASES if all(word in case.name for word in words)]
     width = max((len(case.name) for case in chosen), default=4)
-    print(f"{'case':<{width}}  {'judge':<8} {'caught by':<10} {'expected':<12} {'got':<20} {'held by'}")
-    started, failed, needs_judge, count = time.monotonic(), [], 0, 0
-    for case in chosen:
-        for name, judge in JUDGES.items():
-            with tempfile.TemporaryDirectory(prefix="touchline-corpus-") as place:
-                environ = clean_environment(Path(place) / "home")
-                os.environ.clear()
-                os.environ.update(environ)
-                outcome = run_case(case, judge(case), Path(place), environ)
-            wanted = expected(case, name)
-            right = outcome.approved == wanted and set(case.in_scope) <= set(outcome.scope)
-            count += 1
-            needs_judge += case.caught != "clean" and wanted
-            failed += [] if right else [f"{case.name} / {name}: {outcome.told[-1500:]}"]
-            says = "approved" if wanted else "not approved"
-            mark = "" if right else "  <- WRONG"
-            note = "  (only an honest judge can tell)" if case.caught != "clean" and wanted else ""
-            row = f"{case.name:<{width}}  {name:<8} {case.caught:<10} {says:<12} {outcome.status:<20}"
-            print(f"{row} {outcome.by}{note}{mark}", flush=True)
-    os.environ.clear()
-    os.environ.update(before)
-    seconds = time.monotonic() - started
+    print(f"{'case':<{width}}  {'judge':<8} {'caught by':<10} {'expected':<12} {'got':<18} held by")
+    started = time.monotonic()
+    rows: list[Row] = []
+    # Processes of their own: each run belongs to the main thread of one, as in the command.
+    with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(run_row, case, judge) for case in chosen for judge in JUDGES]
+        for one in waiting:
+            rows.append(one.result())
+            print(rows[-1].shown(width), flush=True)
+    failed = [row for row in rows if not row.right]
+    passed = sum(row.case.caught != "clean" and row.wanted for row in rows)
     kinds = sum(case.caught != "clean" for case in chosen)
-    print(f"\n{kinds} deceptions and {len(chosen) - kinds} honest changes, {count} runs in {seconds:.0f} s")
-    print(f"{needs_judge} runs in which a judge that lies or does not look gets a deception through, as documented")
+    seconds = time.monotonic() - started
+    print(f"\n{kinds} deceptions and {len(chosen) - kinds} honest changes, {len(rows)} runs in {seconds:.0f} s")
+    print(f"{passed} runs in which a judge that lies or does not look lets a deception pass, as documented")
     print(f"{len(failed)} came out otherwise than expected")
-    for one in failed:
-        print(f"\n{one}")
+    for row in failed:
+        print(f"\n{row.case.name} / {row.judge}:\n{row.outcome.told[-1500:]}")
     return 1 if failed else 0
 
 

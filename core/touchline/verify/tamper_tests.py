@@ -70,10 +70,12 @@ class _Pool:
                 self._by_assertion.setdefault(one, []).append(case)
 
     def take(self, old: Case) -> Case | None:
-        """The test that `old` is now, under the same name or, under another one, with all of its assertions."""
-        found = self._first(self._by_leaf.get(_leaf(old.name), ()))
-        if found is None and old.assertions:
-            wanted = Counter(old.assertions)
+        """The test that `old` is now, under its name or, under another one, with all of its assertions."""
+        wanted = Counter(old.assertions)
+        namesakes = self._by_leaf.get(_leaf(old.name), ())
+        # Many tests of other things bear the same name: one that moved has kept something of what it asserts.
+        found = self._first(case for case in namesakes if not wanted or wanted & Counter(case.assertions))
+        if found is None and wanted:
             candidates = self._by_assertion.get(old.assertions[0], ())[:MAX_CANDIDATES]
             found = self._first(case for case in candidates if not wanted - Counter(case.assertions))
         if found is not None:
