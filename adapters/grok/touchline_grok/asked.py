@@ -36,7 +36,7 @@ REFUSED = (
 happens after the turn, and nothing is sent to the vendor."""
 
 _SHOWN = ("command", "file_path", "target_file", "target_directory", "pattern", "url", "query", "tool_name")
-_PATHS = ("file_path", "target_file", "target_directory", "path")
+PATH_FIELDS = ("file_path", "target_file", "target_directory", "path")
 
 
 def shown(given: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ def normalised(tool: str, given: Mapping[str, Any], call_id: str) -> PermissionA
         call_id,
         kind,
         command=command,
-        paths=() if kind == "bash" else tuple(path for key in _PATHS if (path := text(given, key))),
+        paths=() if kind == "bash" else tuple(path for key in PATH_FIELDS if (path := text(given, key))),
         text=command or f"{tool} {json.dumps(given, ensure_ascii=False, sort_keys=True)}",
         raw_tool=tool,
     )

@@ -61,9 +61,10 @@ class Bridge:
         """Pass lines on, whole; a long one in pieces, but with nothing in between."""
         while piece := stream.readline(PIECE):
             with self.writing:
-                while piece:
+                sys.stdout.buffer.write(piece)
+                while not piece.endswith(b"\n"):
+                    piece = stream.readline(PIECE) or b"\n"
                     sys.stdout.buffer.write(piece)
-                    piece = b"" if piece.endswith(b"\n") else stream.readline(PIECE)
                 sys.stdout.buffer.flush()
 
     def emit(self, kind: str, **fields: Any) -> None:
@@ -111,8 +112,18 @@ class Bridge:
             if self.deaf:
                 return NO_ANSWER
             self.answers[number] = waiting
-        self.emit("bridge.hook", id=number, event=event)
+        self.emit("bridge.hook", id=number, event=event, inside=self.inside(event.get("toolInput")))
         return waiting.get()
+
+    def inside(self, given: object) -> bool:
+        """Whether every file that a call names lies where this turn may read."""
+        fields = given if isinstance(given, dict) else {}
+        named = [fields[key] for key in self.order["path_fields"] if isinstance(fields.get(key), str)]
+        places = [os.path.realpath(place) for place in self.order["readable"]]
+        return all(
+            any(real == place or real.startswith(place.rstrip("/") + "/") for place in places)
+            for real in (os.path.realpath(Path.cwd() / name) for name in named)
+        )
 
     def read_input(self) -> None:
         for line in sys.stdin.buffer:

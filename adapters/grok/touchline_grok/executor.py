@@ -23,7 +23,6 @@ from pathlib import Path
 from touchline.api import (
     API_VERSION,
     Capability,
-    Child,
     Event,
     ExecutorHost,
     ExecutorSettings,
@@ -32,6 +31,7 @@ from touchline.api import (
     Notice,
     PermissionAnswer,
     ProcessError,
+    Program,
     QuestionAsked,
     Readiness,
     TurnEnded,
@@ -42,7 +42,7 @@ from touchline.api import (
     run_program,
 )
 from touchline_grok import bridge, hook
-from touchline_grok.asked import HARMLESS, READING, REFUSED, normalised
+from touchline_grok.asked import HARMLESS, PATH_FIELDS, READING, REFUSED, normalised
 from touchline_grok.hooking import agent_definition
 from touchline_grok.outcome import without_end
 from touchline_grok.stream import GrokStream, HookCall, HookHeard
@@ -129,49 +129,59 @@ class GrokExecutor:
             kind = FailureKind.LOST_RESUME if request.resume else FailureKind.PROTOCOL
             yield TurnEnded("", Failure(kind, f"{request.session_id!r} is no session id of grok"))
             return
-        stream = GrokStream(session_id=request.session_id)
         environment = {**ENVIRONMENT, **self._own_retries(), **self._settings.env}
         with (
-            tempfile.TemporaryDirectory(prefix="grok-", dir=_folder(request)) as folder,
+            tempfile.TemporaryDirectory(prefix="grok-", dir=_scratch(request)) as folder,
             host.start(self._bridge, stdin=None, env=environment, unset=self._settings.env_remove) as child,
         ):
-            _send(child, {"argv": self._argv(request, Path(folder)), "folder": folder})
-            for line in child.lines():
-                if line.late:
-                    yield Notice(f"late output was not accepted: {line.text[:200]}")
-                    continue
-                if line.oversized:
-                    yield Notice(f"a line of {line.size} bytes was too long and was dropped")
-                    continue
-                for item in stream.feed(line.text):
-                    if isinstance(item, HookCall):
-                        answer = _decide(item, request, host)
-                        if not answer.allowed:
-                            stream.deny(item.call_id)
-                        _send(child, _decision(item.number, answer))
-                    elif isinstance(item, HookHeard):
-                        _send(child, {"id": item.number, "decision": "allow"})
-                    else:
-                        yield item
-                if stream.result is not None:
-                    break
-            if stream.result is not None and stream.result.failure is None:
-                child.finish(request.limits.grace_s)
-                if child.ending == "grace":
-                    yield Notice("the CLI did not exit after its result and was stopped")
-            elif stream.result is not None:
-                child.stop()
-            status = child.returncode if stream.status is None else stream.status
-            yield stream.result or TurnEnded("", without_end(child.ending, status, child.stderr_tail))
+            _send(child, self._order(request, Path(folder)))
+            yield from self.read_program(request, child, host)
+
+    def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
+        """What the bridge prints, as events; hook calls are decided."""
+        stream = GrokStream(session_id=request.session_id)
+        for line in program.lines():
+            if line.late:
+                yield Notice(f"late output was not accepted: {line.text[:200]}")
+                continue
+            if line.oversized:
+                yield Notice(f"a line of {line.size} bytes was too long and was dropped")
+                continue
+            for item in stream.feed(line.text):
+                if isinstance(item, HookCall):
+                    answer = _decide(item, host)
+                    if not answer.allowed:
+                        stream.deny(item.call_id)
+                    _send(program, _decision(item.number, answer))
+                elif isinstance(item, HookHeard):
+                    _send(program, {"id": item.number, "decision": "allow"})
+                else:
+                    yield item
+            if stream.result is not None:
+                break
+        if stream.result is not None:
+            # After a failure of the turn there is nothing to wait for; a hook that did not run must end it at once.
+            program.finish(request.limits.grace_s if stream.result.failure is None else 0.0)
+            if program.ending == "grace" and stream.result.failure is None:
+                yield Notice("the CLI did not exit after its result and was stopped")
+        status = program.returncode if stream.status is None else stream.status
+        yield stream.result or TurnEnded("", without_end(program.ending, status, program.stderr_tail))
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default: the CLI's own question tool is removed, so there is no guard to add."""
         return question_or_silent(session_id, text, question)
 
+    def _order(self, request: TurnRequest, folder: Path) -> dict[str, object]:
+        places = [str(place) for place in (request.cwd, *request.readable)]
+        argv = self._argv(request, folder)
+        return {"argv": argv, "folder": str(folder), "readable": places, "path_fields": PATH_FIELDS}
+
     def _argv(self, request: TurnRequest, folder: Path) -> list[str]:
         """The CLI's command line; prompt and hook are files in the turn's private folder."""
         prompt, agent = folder / "prompt.txt", folder / "agent.md"
-        prompt.write_text(request.prompt, encoding="utf-8", errors="replace", newline="")
+        # A prompt that begins with a slash would be a command of the CLI's.
+        text = f"\n{request.prompt}" if request.prompt.startswith("/") else request.prompt
+        prompt.write_text(text, encoding="utf-8", errors="replace", newline="")
         agent.write_text(
             agent_definition(python=sys.executable, hook=Path(hook.__file__), folder=folder), encoding="utf-8"
         )
@@ -197,22 +207,13 @@ class GrokExecutor:
         )
 
 
-def _decide(call: HookCall, request: TurnRequest, host: ExecutorHost) -> PermissionAnswer:
+def _decide(call: HookCall, host: ExecutorHost) -> PermissionAnswer:
     """Reading where the turn may read is free; everything else that can change something is asked."""
     if call.truncated:
         return PermissionAnswer(False, "touchline: the call is too long to be judged; make it shorter")
-    asked = normalised(call.tool, call.input, call.call_id)
-    if call.tool in HARMLESS:
+    if call.tool in HARMLESS or (call.tool in READING and call.inside):
         return PermissionAnswer(True)
-    if call.tool in READING and all(_readable(path, request) for path in asked.paths):
-        return PermissionAnswer(True)
-    return host.permit(asked)
-
-
-def _readable(path: str, request: TurnRequest) -> bool:
-    real = (request.cwd / path).resolve()
-    places = [place.resolve() for place in (request.cwd, *request.readable)]
-    return any(real == place or place in real.parents for place in places)
+    return host.permit(normalised(call.tool, call.input, call.call_id))
 
 
 def _decision(number: int, answer: PermissionAnswer) -> dict[str, object]:
@@ -227,7 +228,7 @@ def _logged_in(environment: Mapping[str, str]) -> bool | None:
     return True if any(environment.get(key) for key in KEYS) or (home / "auth.json").is_file() else None
 
 
-def _folder(request: TurnRequest) -> Path:
+def _scratch(request: TurnRequest) -> Path:
     request.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     return request.scratch
 
@@ -239,5 +240,5 @@ def _is_uuid(session_id: str) -> bool:
         return False
 
 
-def _send(child: Child, message: Mapping[str, object]) -> None:
-    child.write(json.dumps(message).encode() + b"\n")
+def _send(program: Program, message: Mapping[str, object]) -> None:
+    program.write(json.dumps(message).encode() + b"\n")

@@ -35,13 +35,17 @@ _QUIET = {"available_commands", "plan", "session_info", "auto_compact_start", "a
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """The hook waits for a decision about a tool call; a truncated input cannot be judged."""
+    """The hook waits for a decision about a tool call; a truncated input cannot be judged.
+
+    `inside`: every file that it names lies where the turn may read.
+    """
 
     number: int
     tool: str
     input: Mapping[str, Any]
     call_id: str
     truncated: bool
+    inside: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class GrokStream:
             reason = f"the program could not be started: {text(event, 'detail')}"
             self._end(TurnEnded("", Failure(FailureKind.NOT_INSTALLED, reason)))
         elif kind == "bridge.hook":
-            yield from self._hook(whole(event, "id"), mapping(event.get("event")))
+            yield from self._hook(whole(event, "id"), mapping(event.get("event")), inside=flag(event, "inside"))
         elif kind == "error":
             self._end(TurnEnded("", of_words(text(event, "message"))))
         elif self.result is not None:
@@ -117,7 +121,7 @@ class GrokStream:
         elif kind not in _QUIET:
             yield Notice(f"unknown event {kind or 'without a type'}: {line[:NOTICE_TEXT]}")
 
-    def _hook(self, number: int, event: Mapping[str, Any]) -> Iterator[Item]:
+    def _hook(self, number: int, event: Mapping[str, Any], *, inside: bool) -> Iterator[Item]:
         if not self._hooked:
             self._hooked = True
             yield SessionStarted(text(event, "sessionId"))
@@ -127,7 +131,7 @@ class GrokStream:
         call = text(event, "toolUseId")
         self._asked.add(call)
         given, truncated = mapping(event.get("toolInput")), event.get("toolInputTruncated") is not False
-        yield HookCall(number, text(event, "toolName"), given, call, truncated)
+        yield HookCall(number, text(event, "toolName"), given, call, truncated, inside)
 
     def _text(self, data: str) -> Iterator[Item]:
         if data:

@@ -55,7 +55,7 @@ def offline(model_url: str) -> dict[str, str]:
 @pytest.mark.cli("opencode")
 @pytest.mark.slow
 class TestOpencodeExecutor(ExecutorContract):
-    startup_s = 12.0
+    startup_s = 20.0
     user_files: ClassVar[Mapping[str, str]] = {
         ".config/opencode/opencode.json": json.dumps(CONFIGURATION, indent=2) + "\n",
         ".config/opencode/AGENTS.md": "Prefer short answers.\n",

@@ -259,9 +259,26 @@ class Bridge:
                 if not isinstance(fields, dict) or fields.get("sessionID") != self.session:
                     continue
                 if value.get("type") in FORWARDED:
-                    write(value)
+                    write(self.annotated(value, fields))
                 if value.get("type") == "session.idle":
                     return
+
+    def annotated(self, event: Fields, fields: Fields) -> Fields:
+        """What the reader of the stream cannot know by itself: the time now, and where a file lies."""
+        if event["type"] == "session.status":
+            return {**event, "bridgeTime": time.time()}
+        if event["type"] == "permission.asked":
+            return {**event, "bridgeInside": self.may_read(fields.get("metadata"))}
+        return event
+
+    def may_read(self, metadata: object) -> bool:
+        """Whether a request names one file or folder that this turn may read."""
+        named = metadata.get("filepath") if isinstance(metadata, dict) else None
+        if not isinstance(named, str) or not named:
+            return False
+        real = os.path.realpath(named)
+        places = [os.path.realpath(place) for place in self.order["readable"]]
+        return any(real == place or real.startswith(place.rstrip("/") + "/") for place in places)
 
     def obey(self, told: Fields) -> None:
         if "permission" in told:

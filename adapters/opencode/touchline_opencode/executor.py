@@ -22,7 +22,6 @@ from typing import Any
 from touchline.api import (
     API_VERSION,
     Capability,
-    Child,
     Event,
     ExecutorHost,
     ExecutorSettings,
@@ -31,6 +30,7 @@ from touchline.api import (
     Notice,
     PermissionAnswer,
     ProcessError,
+    Program,
     QuestionAsked,
     Readiness,
     TurnEnded,
@@ -115,35 +115,42 @@ class OpencodeExecutor:
             reason = f"{request.session_id!r} is no session of opencode"
             yield TurnEnded("", Failure(FailureKind.LOST_RESUME, reason))
             return
-        turn = _Turn(request, host)
-        stream = turn.stream
         environment = {**ENVIRONMENT, **self._settings.env, **(JUDGING if request.role == "verifier" else {})}
         with host.start(self._bridge, stdin=None, env=environment, unset=self._settings.env_remove) as child:
             _send(child, self._order(request))
-            for line in child.lines():
-                if line.late:
-                    yield Notice(f"late output was not accepted: {line.text[:200]}")
-                    continue
-                if line.oversized:
-                    yield Notice(f"a line of {line.size} bytes was too long and was dropped")
-                    continue
-                for item in stream.feed(line.text):
-                    if isinstance(item, PermissionRequest):
-                        _send(child, turn.answer(item))
-                    elif isinstance(item, RulesWanted):
-                        _send(child, {"rules": session_rules(item.agents, item.default)})
-                    elif isinstance(item, Abort):
-                        _send(child, {"abort": True})
-                        yield Notice(f"the turn is aborted: {item.reason}")
-                    else:
-                        yield item
-                if stream.result is not None:
-                    break
+            yield from self.read_program(request, child, host)
+
+    def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
+        """What the bridge prints, as events; what it waits for is answered."""
+        session = request.session_id if request.resume else ""
+        stream = OpencodeStream(session_id=session, resumed=request.resume)
+        answers = _Answers(host)
+        for line in program.lines():
+            if line.late:
+                yield Notice(f"late output was not accepted: {line.text[:200]}")
+                continue
+            if line.oversized:
+                yield Notice(f"a line of {line.size} bytes was too long and was dropped")
+                continue
+            for item in stream.feed(line.text):
+                if isinstance(item, PermissionRequest):
+                    answer = answers.of(item)
+                    stream.replied(item, allowed=answer.allowed)
+                    _send(program, _reply(item, answer))
+                elif isinstance(item, RulesWanted):
+                    _send(program, {"rules": session_rules(item.agents, item.default)})
+                elif isinstance(item, Abort):
+                    _send(program, {"abort": True})
+                    yield Notice(f"the turn is aborted: {item.reason}")
+                else:
+                    yield item
             if stream.result is not None:
-                child.finish(request.limits.grace_s)
-                if child.ending == "grace":
-                    yield Notice("the server did not exit after the turn and was stopped")
-            yield stream.result or TurnEnded("", without_end(child.ending, child.returncode, child.stderr_tail))
+                break
+        if stream.result is not None:
+            program.finish(request.limits.grace_s)
+            if program.ending == "grace":
+                yield Notice("the server did not exit after the turn and was stopped")
+        yield stream.result or TurnEnded("", without_end(program.ending, program.returncode, program.stderr_tail))
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default: the CLI's own question tool is refused, so there is no guard to add."""
@@ -157,6 +164,7 @@ class OpencodeExecutor:
             "title": f"touchline {request.task_id}",
             "model": request.model or self._settings.model or "",
             "prompt": request.prompt,
+            "readable": [str(place) for place in request.readable],
         }
 
     def _logged_in(self) -> bool | None:
@@ -178,43 +186,34 @@ class OpencodeExecutor:
         return done.stdout.decode("utf-8", "replace")
 
 
-class _Turn:
+class _Answers:
     """Answers to the permission requests of one turn."""
 
-    def __init__(self, request: TurnRequest, host: ExecutorHost) -> None:
-        session = request.session_id if request.resume else ""
-        self.stream = OpencodeStream(session_id=session, resumed=request.resume)
-        self._request = request
+    def __init__(self, host: ExecutorHost) -> None:
         self._host = host
-        self._answers: dict[object, PermissionAnswer] = {}
+        self._given: dict[object, PermissionAnswer] = {}
         self._repeats = 0
 
-    def answer(self, request: PermissionRequest) -> Mapping[str, object]:
-        """What goes back: a call that asks twice, for its folder and for itself, gets the same answer."""
-        answer = self._decide(request)
-        self.stream.replied(request, allowed=answer.allowed)
-        if answer.allowed:
-            return {"permission": request.request_id, "reply": "once"}
-        reason = answer.reason or "denied by the run's policy"
-        return {"permission": request.request_id, "reply": "reject", "message": reason}
-
-    def _decide(self, request: PermissionRequest) -> PermissionAnswer:
+    def of(self, request: PermissionRequest) -> PermissionAnswer:
+        """The answer; a call that asks twice, for its folder and for itself, gets the same one."""
         asked = request.asked
         if request.repeats:
             self._repeats += 1
             return PermissionAnswer(self._repeats < REPEATS, REPEATED)
-        if request.reading and asked.paths and all(self._readable(path) for path in asked.paths):
+        if request.reading and request.inside:
             return PermissionAnswer(True)
         key = (asked.id, asked.tool, asked.command, asked.paths)
-        if key not in self._answers:
-            self._answers[key] = self._host.permit(asked)
-        return self._answers[key]
-
-    def _readable(self, path: str) -> bool:
-        """Whether a path lies in what this turn may read besides its own folder."""
-        real = (self._request.cwd / path).resolve()
-        return any(real == place or place in real.parents for place in map(Path.resolve, self._request.readable))
+        if key not in self._given:
+            self._given[key] = self._host.permit(asked)
+        return self._given[key]
 
 
-def _send(child: Child, message: Mapping[str, object]) -> None:
-    child.write(json.dumps(message).encode() + b"\n")
+def _reply(request: PermissionRequest, answer: PermissionAnswer) -> dict[str, object]:
+    if answer.allowed:
+        return {"permission": request.request_id, "reply": "once"}
+    reason = answer.reason or "denied by the run's policy"
+    return {"permission": request.request_id, "reply": "reject", "message": reason}
+
+
+def _send(program: Program, message: Mapping[str, object]) -> None:
+    program.write(json.dumps(message).encode() + b"\n")

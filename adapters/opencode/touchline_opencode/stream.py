@@ -6,8 +6,7 @@ end, answers that break off and are asked for again for ever, and steps without 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -44,11 +43,16 @@ NOTICE_TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class PermissionRequest:
-    """The server waits for our answer about a tool call; `repeats`: it only points out that the call is repeated."""
+    """The server waits for our answer about a tool call.
+
+    `reading`: the tool only reads. `inside`: what it names lies where the turn may read. `repeats`: the server only
+    points out that the same call is made again and again.
+    """
 
     request_id: str
     asked: PermissionAsked
     reading: bool = False
+    inside: bool = False
     repeats: bool = False
 
 
@@ -73,10 +77,9 @@ Item = Event | PermissionRequest | RulesWanted | Abort
 class OpencodeStream:
     """The state of one turn's stream; `feed` each line, then read `result`."""
 
-    def __init__(self, *, session_id: str = "", resumed: bool = False, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, session_id: str = "", resumed: bool = False) -> None:
         self._session_id = session_id
         self._resumed = resumed
-        self._clock = clock
         self._model = ""
         self._answers: set[str] = set()
         self._parts: dict[str, str] = {}
@@ -115,11 +118,11 @@ class OpencodeStream:
         elif kind == "message.updated":
             yield from self._message(mapping(fields.get("info")))
         elif kind == "session.status":
-            yield from self._status(mapping(fields.get("status")))
+            yield from self._status(mapping(fields.get("status")), number(event, "bridgeTime"))
         elif kind == "session.error":
             self._error = mapping(fields.get("error"))
         elif kind == "permission.asked":
-            yield from self._permission(fields)
+            yield from self._permission(fields, inside=event.get("bridgeInside") is True)
         elif kind == "permission.replied":
             if text(fields, "requestID") not in self._replied:
                 yield from self._stop(
@@ -235,11 +238,11 @@ class OpencodeStream:
         if report.input or report.output:
             yield report
 
-    def _status(self, status: Mapping[str, Any]) -> Iterator[Item]:
+    def _status(self, status: Mapping[str, Any], now: float) -> Iterator[Item]:
         if text(status, "type") != "retry":
             return
         at, attempt, words = number(status, "next") / 1000, whole(status, "attempt"), text(status, "message")
-        wait_s = max(0.0, at - self._clock()) if at else 0.0
+        wait_s = max(0.0, at - now) if at and now else 0.0
         if wait_s > LONGEST_WAIT_S:
             yield from self._stop_for(of_words(words or "the provider asks to wait", resets_at=iso(at)))
         elif attempt > RETRIES:
@@ -247,14 +250,14 @@ class OpencodeStream:
         else:
             yield Retrying(words or "unknown", attempt, wait_s)
 
-    def _permission(self, fields: Mapping[str, Any]) -> Iterator[Item]:
+    def _permission(self, fields: Mapping[str, Any], *, inside: bool) -> Iterator[Item]:
         request_id = text(fields, "id")
         if not request_id:
             yield Notice("a permission request without an id was ignored")
             return
         call_id = text(mapping(fields.get("tool")), "callID")
         asked, reading = normalised(fields, self._calls.get(call_id))
-        yield PermissionRequest(request_id, asked, reading, text(fields, "permission") == "doom_loop")
+        yield PermissionRequest(request_id, asked, reading, inside, text(fields, "permission") == "doom_loop")
 
     def _stop(self, kind: FailureKind, reason: str) -> Iterator[Item]:
         yield from self._stop_for(Failure(kind, reason))
