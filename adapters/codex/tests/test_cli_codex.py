@@ -354,6 +354,13 @@ def test_key_of_the_environment_is_a_login_of_the_process_alone(
     assert content(home) == before
 
 
+def test_key_of_the_environment_is_not_shown_to_the_commands(bench: Bench, scripted_settings: Settings) -> None:
+    bench.executor = CodexExecutor(scripted_settings(env={"CODEX_API_KEY": "sk-of-the-job"}))
+    ran = bench.turn(Shell("env > environment.txt"), Say("Done."))
+    assert ran.executed.failure is None
+    assert "sk-of-the-job" not in (bench.repo / "environment.txt").read_text()
+
+
 def test_methods_and_fields_that_we_use_are_in_the_protocol_of_this_version(tmp_path: Path) -> None:
     (program,) = native((find_cli("codex"),), environ={})
     argv = [program, "app-server", "generate-json-schema", "--out", str(tmp_path / "schema")]

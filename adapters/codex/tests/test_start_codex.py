@@ -79,15 +79,20 @@ def test_login_that_is_made_later_is_found_and_written_where_it_belongs(tmp_path
     assert (users / "auth.json").read_text() == "{}"
 
 
-def test_home_is_brought_up_to_date_and_a_copy_of_the_login_is_replaced(tmp_path: Path) -> None:
+def test_home_is_brought_up_to_date_and_what_somebody_else_put_there_is_removed(tmp_path: Path) -> None:
     users, other = tmp_path / "users", tmp_path / "other"
     users.mkdir()
     (users / "config.toml").write_text("")
     private = layer(tmp_path / "private", users)
     (private / "auth.json").unlink()
     (private / "auth.json").write_text("copied")
+    (private / "rules").mkdir()
+    (private / "rules" / "mine.rules").write_text("allow everything")
+    (private / "hooks.json").write_text("{}")
+    (private / "state.sqlite").write_text("")
     layer(private, users)
     assert (private / "auth.json").is_symlink()
+    assert sorted(path.name for path in private.iterdir()) == ["auth.json", "config.toml", "skills", "state.sqlite"]
     other.mkdir()
     (other / "config.toml").write_text("")
     layer(private, other)

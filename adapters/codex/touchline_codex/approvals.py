@@ -20,6 +20,9 @@ from touchline_codex.values import items, mapping, text
 COMMAND = "item/commandExecution/requestApproval"
 PATCH = "item/fileChange/requestApproval"
 
+SHOWN_TEXT = 2000
+"""Code points of a request that are shown where it need not be whole."""
+
 STAYS_INSIDE = "commands run inside the sandbox in this turn, where git's own folder is read-only"
 UNREADABLE = "the request does not say what it is for"
 
@@ -72,7 +75,7 @@ def decision(request: PermissionRequest, answer: PermissionAnswer) -> dict[str, 
 def reason_as_input(request: PermissionRequest, answer: PermissionAnswer) -> dict[str, Any]:
     """The parameters of the call that gives the model a denial's reason."""
     what = request.asked.command or ", ".join(request.asked.paths) or request.asked.text
-    words = f"touchline denied `{what}`: {answer.reason or 'the policy of this run does not allow it'}"
+    words = f"touchline denied `{what[:SHOWN_TEXT]}`: {answer.reason or 'the policy of this run does not allow it'}"
     return {
         "threadId": request.thread_id,
         "expectedTurnId": request.turn_id,
@@ -126,7 +129,7 @@ def _moved(change: Mapping[str, Any]) -> str:
 
 
 def _shown(params: Mapping[str, Any]) -> str:
-    return json.dumps(params, ensure_ascii=False, sort_keys=True)[:2000]
+    return json.dumps(params, ensure_ascii=False, sort_keys=True)[:SHOWN_TEXT]
 
 
 def announced(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ class TurnPlan:
     cwd: Path
     thread: Mapping[str, Any]
     resume_id: str = ""
-    api_key: str = ""
+    api_key: str = field(default="", repr=False)
     may_leave_sandbox: bool = False
 
 

@@ -14,6 +14,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -44,7 +45,7 @@ from touchline_codex.gitdirs import git_folders
 from touchline_codex.home import layer, users_config, users_home
 from touchline_codex.outcome import without_end
 from touchline_codex.program import native
-from touchline_codex.readiness import login, sandbox_problem
+from touchline_codex.readiness import login, own_key_variable, sandbox_problem
 from touchline_codex.values import text
 
 OLDEST = (0, 171, 0)
@@ -56,6 +57,16 @@ KEY_VARIABLE = "CODEX_API_KEY"
 TMP = Path("/tmp")
 """Writable in Codex's sandbox, and so would be a repository inside it."""
 CHECK_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """How the process of one turn is started, and what is said to it."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    unset: tuple[str, ...]
+    plan: TurnPlan
 
 
 class CodexExecutor:
@@ -110,26 +121,9 @@ class CodexExecutor:
 
     def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
         """One process: the thread is opened, the prompt goes in, events come out, approvals are answered between."""
-        environment = self._environment()
-        home = layer(request.scratch / "codex-home", users_home(environment))
-        key = environment.get(KEY_VARIABLE, "")
-        added = {**self._settings.env, "CODEX_HOME": str(home)}
-        inside_tmp = request.cwd.resolve().is_relative_to(TMP)
-        if inside_tmp:
-            added["TMPDIR"] = str(_folder(request.scratch / "codex-tmp"))
-        conversation = Conversation(
-            TurnPlan(
-                request.prompt,
-                request.cwd,
-                self._thread(request),
-                resume_id=request.session_id if request.resume else "",
-                api_key=key,
-                may_leave_sandbox=request.role == "executor",
-            ),
-            version=_own_version(),
-        )
-        argv = self._argv(request, self._config(environment), environment, without_tmp=inside_tmp)
-        with host.start(argv, stdin=None, env=added, unset=self._settings.env_remove) as child:
+        start = self._prepare(request)
+        conversation = Conversation(start.plan, version=_own_version())
+        with host.start(start.argv, stdin=None, env=start.env, unset=start.unset) as child:
             _send(child, conversation.opening())
             for line in child.lines():
                 if line.late:
@@ -158,6 +152,41 @@ class CodexExecutor:
         """The shared default: Codex offers no question tool in this mode, so there is no guard to add."""
         return question_or_silent(session_id, text, question)
 
+    def _prepare(self, request: TurnRequest) -> _Start:
+        environment = self._environment()
+        config = self._config(environment)
+        key = environment.get(KEY_VARIABLE, "")
+        if own_key_variable(config) == KEY_VARIABLE:
+            key = ""  # the user's own model provider reads it by itself
+        added = dict(self._settings.env)
+        unset = self._settings.env_remove
+        if key:
+            added.pop(KEY_VARIABLE, None)
+            unset = (*unset, KEY_VARIABLE)
+        added["CODEX_HOME"] = str(layer(request.scratch / "codex-home", users_home(environment)))
+        temporary = _is_temporary(request, environment)
+        if temporary:
+            added["TMPDIR"] = str(_folder(request.scratch / "codex-tmp"))
+        commits, trusted = request.role == "executor", _is_trusted(request)
+        arguments = turn_arguments(
+            trust={request.cwd: trusted, request.cwd.resolve(): trusted},
+            writable=git_folders(request.cwd) if commits else (),
+            config=config,
+            without_tmp=temporary,
+            without_instructions=request.role == "verifier",
+            ephemeral_login=bool(key),
+        )
+        program = native(self._command, environ=environment)
+        plan = TurnPlan(
+            request.prompt,
+            request.cwd,
+            self._thread(request),
+            resume_id=request.session_id if request.resume else "",
+            api_key=key,
+            may_leave_sandbox=commits,
+        )
+        return _Start((*program, *arguments, *self._settings.extra_args, "app-server"), added, unset, plan)
+
     def _thread(self, request: TurnRequest) -> dict[str, object]:
         thread: dict[str, object] = {
             "cwd": str(request.cwd),
@@ -168,22 +197,6 @@ class CodexExecutor:
             thread["sandbox"] = "workspace-write"
         model = request.model or self._settings.model
         return {**thread, "model": model} if model else thread
-
-    def _argv(
-        self, request: TurnRequest, config: Mapping[str, object], environment: Mapping[str, str], *, without_tmp: bool
-    ) -> list[str]:
-        verifier = request.role == "verifier"
-        trusted = not verifier and not _brings_configuration(request.cwd)
-        arguments = turn_arguments(
-            trust={request.cwd: trusted, request.cwd.resolve(): trusted},
-            writable=git_folders(request.cwd) if request.role == "executor" else (),
-            config=config,
-            without_tmp=without_tmp,
-            without_instructions=verifier,
-            ephemeral_login=bool(environment.get(KEY_VARIABLE)),
-        )
-        program = native(self._command, environ=environment)
-        return [*program, *arguments, *self._settings.extra_args, "app-server"]
 
     def _own_sandbox(self) -> bool:
         """Whether the configuration chooses the sandbox, for machines on which Codex's own does not work."""
@@ -220,6 +233,17 @@ def _send(child: Child, message: Message) -> None:
 def _folder(path: Path) -> Path:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
+
+
+def _is_temporary(request: TurnRequest, environment: Mapping[str, str]) -> bool:
+    """Whether something that must not be writable lies in a folder that the sandbox makes writable."""
+    folders = [Path(name).resolve() for name in (str(TMP), environment.get("TMPDIR", "")) if name]
+    guarded = (request.cwd.resolve(), request.scratch.resolve(), *git_folders(request.cwd))
+    return any(path.is_relative_to(folder) for path in guarded for folder in folders)
+
+
+def _is_trusted(request: TurnRequest) -> bool:
+    return request.role != "verifier" and not _brings_configuration(request.cwd)
 
 
 def _brings_configuration(cwd: Path) -> bool:

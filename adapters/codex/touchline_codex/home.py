@@ -9,6 +9,7 @@ decides.
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,8 @@ from touchline.api import ExecutorError
 MAX_CONFIG_BYTES = 4 * 2**20
 LOGIN = "auth.json"
 
-_FILES = {".credentials.json", ".env", "hooks.json"}
+_NEVER = {"rules"}
+_FILES = {LOGIN, ".credentials.json", ".env", "hooks.json"}
 _SUFFIXES = {".toml", ".md", ".pem", ".crt"}
 _FOLDERS = {"agents", "prompts"}
 _OUR_OWN_SKILLS = ".system"
@@ -33,14 +35,18 @@ def users_home(environ: Mapping[str, str]) -> Path:
 
 
 def layer(private: Path, users: Path) -> Path:
-    """Make `private` a CODEX_HOME over `users`, or bring it up to date; raises ExecutorError."""
+    """Make `private` a CODEX_HOME over `users`, or bring it up to date; raises ExecutorError.
+
+    What configures Codex and is no link was put there by somebody else, a model perhaps: it is removed.
+    """
     try:
         skills = private / "skills"
         skills.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _link(private / LOGIN, users / LOGIN)
-        for entry in _entries(users):
-            if entry.name in _FILES or entry.suffix in _SUFFIXES or entry.name in _FOLDERS:
-                _link(private / entry.name, entry)
+        for entry in _entries(private):
+            if not entry.is_symlink() and (_configures(entry) or entry.name in _NEVER):
+                _remove(entry)
+        for entry in (users / LOGIN, *filter(_configures, _entries(users))):
+            _link(private / entry.name, entry)
         for entry in _entries(users / "skills"):
             if entry.name != _OUR_OWN_SKILLS:
                 _link(skills / entry.name, entry)
@@ -59,6 +65,17 @@ def users_config(users: Path) -> Mapping[str, Any]:
             return tomllib.loads(file.read(MAX_CONFIG_BYTES).decode("utf-8"))
     except (OSError, ValueError):
         return {}
+
+
+def _configures(entry: Path) -> bool:
+    return entry.name in _FILES or entry.name in _FOLDERS or entry.suffix in _SUFFIXES
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -23,8 +23,7 @@ def login(
 
     A model provider of the user's own has its key in a variable, or needs none.
     """
-    name = text(config, "model_provider")
-    provider = mapping(mapping(config.get("model_providers")).get(name))
+    name, provider = _provider(config)
     if provider and not flag(provider, "requires_openai_auth"):
         variable = text(provider, "env_key")
         if variable and not environment.get(variable):
@@ -40,6 +39,16 @@ def login(
     if text(config, "cli_auth_credentials_store") in ("keyring", "auto"):
         return False, "not logged in, or with a login in the keyring, which is bound to the user's CODEX_HOME", KEYRING
     return False, "not logged in", LOGIN
+
+
+def own_key_variable(config: Mapping[str, Any]) -> str:
+    """The variable from which the user's own model provider reads its key, if there is one."""
+    return text(_provider(config)[1], "env_key")
+
+
+def _provider(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    name = text(config, "model_provider")
+    return name, mapping(mapping(config.get("model_providers")).get(name))
 
 
 def sandbox_problem(probe: Completed) -> tuple[str, str]:
