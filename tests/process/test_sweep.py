@@ -5,6 +5,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,8 @@ def test_a_process_is_signalled_only_under_its_own_start_time(sleeper) -> None:
     process = sleeper()
     seen = look_up(process.pid)
     assert seen is not None
-    impostor = seen._replace(start=b"1")
+    impostor = copy(seen)
+    impostor.start = b"1"
     assert send(impostor, 9) is False
     assert process.poll() is None
     assert send(seen, 9) is True
@@ -100,7 +102,8 @@ def test_a_tree_whose_root_number_was_given_away_is_only_gathered_by_its_mark(sl
     stranger, runaway = sleeper(), sleeper(TOUCHLINE_PROCESS=mark)
     seen = look_up(stranger.pid)
     assert seen is not None
-    assert kill_tree(seen._replace(start=b"1"), mark=mark) == [runaway.pid]
+    seen.start = b"1"
+    assert kill_tree(seen, mark=mark) == [runaway.pid]
     assert stranger.poll() is None
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,9 @@ def test_without_a_pidfd_the_start_time_still_guards_each_signal(monkeypatch) ->
     try:
         seen = tree.look_up(process.pid)
         assert seen is not None
-        assert tree.send(seen._replace(start=b"1"), 9) is False
+        impostor = copy(seen)
+        impostor.start = b"1"
+        assert tree.send(impostor, 9) is False
         assert process.poll() is None
         assert tree.send(seen, 9) is True
         assert process.wait(10) == -9

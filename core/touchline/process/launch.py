@@ -98,7 +98,6 @@ def launch(
 def _start_supervisor(
     control: int, *, program: str, cwd: Path, env: Mapping[str, str], stdin: bytes | None
 ) -> subprocess.Popen[bytes]:
-    script = supervisor.__file__
     if not sys.executable:
         raise ProcessError(
             f"{program} cannot be started: this Python does not know its own interpreter",
@@ -106,7 +105,7 @@ def _start_supervisor(
         )
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", script, str(control)],
+            supervisor.command(sys.executable, control),
             bufsize=0,
             stdin=subprocess.DEVNULL if stdin == b"" else subprocess.PIPE,
             stdout=subprocess.PIPE,

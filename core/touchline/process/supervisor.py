@@ -1,9 +1,10 @@
 """The small program between us and every supervised child: it ends the whole tree when told or when we die.
 
-Spec page 2, "The process host". Run by path in a bare interpreter (`python -I -S supervisor.py FD`), so it may
-use nothing but the standard library and its neighbour `tree`. It is a sub-reaper: whatever the child starts,
-in whatever session, stays below it, so "the tree" is simply everything below this process. The control socket
-is its tie to the host: end of file there means that the host is dead, however it died.
+Spec page 2, "The process host". `command` runs it in a bare interpreter, so it uses nothing but the
+standard library and its neighbour `tree`, and imports as little as it can: every program waits for its start. It is
+a sub-reaper: whatever the child starts, in whatever session, stays below it, so "the tree" is simply everything
+below this process. The control socket is its tie to the host: end of file there means that the host is dead,
+however it died.
 
 Words on the socket. Host to supervisor, once: eight hex digits of length, then the fields of `launch_frame`;
 later the single bytes STOP and KILL. Supervisor to host, one a line: `started PID`, `failed ERRNO`, `wall` (the
@@ -17,17 +18,21 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import sys
 import time
-from collections.abc import Sequence
 
 TYPE_CHECKING = False
-if TYPE_CHECKING or __name__ != "__main__":
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Sequence
+
+    from touchline.process.tree import Process, descendants, freeze_and_kill, process_table, send
+elif __package__:
+    import signal
+
     from touchline.process.tree import Process, descendants, freeze_and_kill, process_table, send
 else:
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-    from tree import Process, descendants, freeze_and_kill, process_table, send
+    from tree import Process, descendants, freeze_and_kill, process_table, send, signal
 
 STOP = b"s"
 KILL = b"k"
@@ -223,18 +228,32 @@ def _let_go_of_standard_streams() -> None:
 def _become_subreaper() -> bool:
     if sys.platform != "linux":
         return False
-    import ctypes
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
-    return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+def _prctl(*arguments: int) -> int:
+    try:  # what `ctypes` itself calls, without the three milliseconds that it takes to import
+        from _ctypes import call_function, dlopen, dlsym
+
+        return int(call_function(dlsym(dlopen(None, 0), "prctl"), arguments))  # type: ignore[arg-type]
+    except (ImportError, AttributeError):
+        import ctypes
+
+        return int(ctypes.CDLL(None).prctl(*arguments))
+
+
+def command(python: str, control: int) -> list[str]:
+    """The command that runs this module with the control socket of that number.
+
+    Imported there, not run by path: a module that is imported has been compiled before.
+    """
+    start = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main()"
+    return [python, "-I", "-S", "-c", start, os.path.dirname(os.path.abspath(__file__)), str(control)]  # noqa: PTH100, PTH120
 
 
 def main() -> None:
-    """Run as a program; the only argument is the number of the control socket."""
-    descriptor = int(sys.argv[1])
+    """Run as a program; the last argument is the number of the control socket."""
+    descriptor = int(sys.argv[-1])
     os.set_inheritable(descriptor, False)
     nothing_left = Supervisor(descriptor, holds_orphans=_become_subreaper()).run()
     os._exit(0 if nothing_left else 1)  # nothing to tidy up, and the host waits
-
-
-if __name__ == "__main__":
-    main()

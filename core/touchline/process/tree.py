@@ -10,33 +10,41 @@ between looking and signalling. Where there is no /proc (macOS) the table comes 
 from __future__ import annotations
 
 import os
-import signal
-from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Iterable, Mapping
+elif __package__:
+    import signal
+else:  # in the supervisor: `signal` itself brings `enum`, which takes as long to import as the rest of its start
+    try:
+        import _signal as signal
+    except ImportError:
+        import signal
 
 PROC = "/proc"
 HAS_PROC = os.path.exists(f"{PROC}/self/stat")  # noqa: PTH110  (pathlib costs the supervisor its start time)
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class Process(NamedTuple):
-        """One row of the process table; `start` is opaque and only ever compared for equality.
+class Process:
+    """One row of the process table; `start` is opaque and only ever compared for equality.
 
-        `cpu_s` is the processor time of the process and of its collected children (0 where only `ps` can tell).
-        """
+    `cpu_s` is the processor time of the process and of its collected children (0 where only `ps` can tell).
+    """
 
-        pid: int
-        parent: int
-        group: int
-        session: int
-        start: bytes
-        state: str
-        cpu_s: float
+    # No dataclass or named tuple: what they import would double the supervisor's start time.
+    __slots__ = ("cpu_s", "group", "parent", "pid", "session", "start", "state")
 
-else:  # the same without `typing`, which would double the supervisor's start time
-    Process = namedtuple("Process", "pid parent group session start state cpu_s")
+    def __init__(self, pid: int, parent: int, group: int, session: int, start: bytes, state: str, cpu_s: float) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.group = group
+        self.session = session
+        self.start = start
+        self.state = state
+        self.cpu_s = cpu_s
+
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
