@@ -19,6 +19,7 @@ class TestGenericOverFile(ForgeContract):
         return GenericForge(ForgeSettings(token=Secret(token)), host)
 
 
+@pytest.mark.slow
 class TestGenericOverSsh(ForgeContract):
     @pytest.fixture
     def backdoor(self, ssh_host: BareBackdoor) -> Backdoor:
