@@ -12,7 +12,7 @@ from touchline.git.messages import MAX_SUBJECT, clean_message, message_digest
 
 PATHS = ["src/a.py", "src/b.py"]
 _NEVER = re.compile(
-    r"(?i)\bturns? ?#?\d|\breview|\b(?:F|Q|G|CI|VI)-\d+\b|#\d|\bgh-\d|\[(?:ci skip|skip ci|no ci)\]|\*\*\*no_ci"
+    r"(?i)\bturns? ?#?\d|\breview|\b(?:F|Q|G|CI|VI)-\d+\b|#\d|\bgh-\d+\b|\[(?:ci skip|skip ci|no ci)\]|\*\*\*no_ci"
     r"|(?:^|\W)@\w|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
 )
 

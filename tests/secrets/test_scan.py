@@ -35,6 +35,15 @@ def test_names_and_randomness_are_noticed_and_do_not_stop(scanner: Scanner, make
     assert not scan.stops
 
 
+def test_a_value_that_is_named_a_digest_is_no_secret(scanner: Scanner, make_word: Word) -> None:
+    value = make_word("0123456789abcdef", 40)
+    names = ["sha256", "headSha", "expected_digest", "commit", "checksum", "treeHash"]
+    assert not scanner.scan_sources([whole(f"{name}.json", f'{{"{name}": "{value}"}}\n') for name in names]).hits
+    others = ["shared", "reverse", "value"]
+    scan = scanner.scan_sources([whole(f"{name}.json", f'{{"{name}": "{value}"}}\n') for name in others])
+    assert {hit.path for hit in scan.noticed} == {f"{name}.json" for name in others}
+
+
 def test_a_header_without_key_material_is_noticed(scanner: Scanner) -> None:
     scan = scanner.scan_sources([whole("a.py", "if '-----BEGIN " + "PRIVATE KEY-----' in text:\n    pass\n")])
     assert [(hit.kind, hit.grade) for hit in scan.hits] == [("private-key-header", Grade.NOTICED)]

@@ -75,8 +75,8 @@ _WORTH_ASKING = re.compile(
 """What any detector needs to be there: a telling word, a quoted word, or a long one."""
 
 _HASHED = re.compile(
-    r"(?i)(?:sha-?\d{1,3}|md5|blake\d?\w?|digest|checksum|integrity|hash(?:es)?|commit|rev(?:ision)?|oid|etag|fingerprint)"
-    r"[\w\"'\])]{0,20}\s{0,3}[:=(,]\s{0,3}[\"']?(?:sha\d+[:-])?$"
+    r"(?i)(?:sha(?:-?\d{1,3})?|md5|blake\d?\w?|digest|checksum|integrity|hash(?:es)?|commit|rev(?:ision)?|oid|etag|fingerprint)"
+    r"(?![a-z])[\w\"'\])]{0,20}\s{0,3}[:=(,]\s{0,3}[\"']?(?:sha\d+[:-])?$"
 )
 
 

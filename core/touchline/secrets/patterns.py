@@ -208,6 +208,7 @@ _MARK = re.compile(r"redacted-[a-z0-9-]{1,60}-[0-9a-f]{16}")
 _SAMPLE = re.compile(r"(?i)example|sample|placeholder|dummy|your[-_]|[-_]here|change[-_]?me|(.)\1{7}|\*{3}|\.{3}")
 _NO_PASSWORD = re.compile(
     r"(?i)(?:your)?[-_]?(?:my|the|db|user|some|default|root|admin|test)?[-_]?(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|credentials?|key)\d{0,3}"
+    r"|(?:[a-z]+[-_])+(?:secret|password|token)"
     r"|p|pass\w{0,4}|x+|\*+|\.+|-+|_+|changeme|change[-_]me|example|placeholder|redacted|hidden|masked|none|null|true|false|foo|bar|baz|hunter2"
     r"|[%$#][A-Za-z_({\[].*|.*[{}<>()\[\]].*|.*\$\{?\w+.*|%[sdr]|\$\d"
 )
