@@ -168,6 +168,59 @@ def test_rule_of_the_users_that_allows_a_command_does_not_get_past_the_policy(be
     assert not (bench.repo / "made.txt").exists()
 
 
+def hook(home: Path, event: str, script: Path) -> None:
+    """A hook of the user's that they trust, as Codex itself writes it down."""
+    table = f'[[hooks.{event}]]\nmatcher = ".*"\n[[hooks.{event}.hooks]]\ntype = "command"\n'
+    with (home / "config.toml").open("a") as file:
+        file.write(f'\n{table}command = "/bin/sh {script}"\ntimeout = 10\n')
+    (program,) = native((find_cli("codex"),), environ={})
+    environment = {"HOME": str(home.parent), "CODEX_HOME": str(home), "PATH": os.environ["PATH"]}
+    with subprocess.Popen(
+        [program, "app-server"],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+
+        def call(number: int, method: str, params: dict[str, Any]) -> Any:
+            server.stdin.write(json.dumps({"id": number, "method": method, "params": params}).encode() + b"\n")  # type: ignore[union-attr]
+            server.stdin.flush()  # type: ignore[union-attr]
+            answers = (json.loads(line) for line in server.stdout or ())
+            return next(one["result"] for one in answers if one.get("id") == number)
+
+        call(1, "initialize", {"clientInfo": {"name": "test", "version": "0"}})
+        (found,) = call(2, "hooks/list", {"cwds": [str(home)]})["data"][0]["hooks"]
+        state = {found["key"]: {"trusted_hash": found["currentHash"], "enabled": True}}
+        edit = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
+        call(3, "config/batchWrite", {"edits": [edit]})
+        server.stdin.close()
+        server.wait(timeout=20)
+
+
+def test_trusted_hook_of_the_users_runs(bench: Bench, home: Path, model: ScriptedModel, tmp_path: Path) -> None:
+    output = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "not on mondays"}
+    (tmp_path / "hook.sh").write_text(f"echo '{json.dumps({'hookSpecificOutput': output})}'\n")
+    hook(home, "PreToolUse", tmp_path / "hook.sh")
+    bench.turn(Shell("touch made.txt"), Say("Done."))
+    assert "not on mondays" in model.tool_results()[0]
+    assert not (bench.repo / "made.txt").exists()
+
+
+def test_hook_of_the_users_that_answers_requests_does_not_get_past_the_policy(
+    bench: Bench, home: Path, tmp_path: Path
+) -> None:
+    output = {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
+    (tmp_path / "hook.sh").write_text(f"echo '{json.dumps({'hookSpecificOutput': output})}'\n")
+    hook(home, "PermissionRequest", tmp_path / "hook.sh")
+    asked = Asked(allowed=False, reason="no")
+    bench.turn(Shell("touch made.txt"), Say("Done."), permit=asked)
+    assert len(asked.requests) == 1
+    assert not (bench.repo / "made.txt").exists()
+
+
 def test_reason_of_a_denial_is_the_next_input_of_the_same_turn(bench: Bench, model: ScriptedModel) -> None:
     reason = "pushing is not allowed; do not try again"
     ran = bench.turn(Shell("git push"), Say("I see."), permit=Asked(allowed=False, reason=reason))

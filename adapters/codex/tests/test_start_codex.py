@@ -13,7 +13,7 @@ from touchline.errors import ExecutorError
 from touchline.testing.repositories import git, make_repository
 from touchline_codex.arguments import merged, overrides, turn_arguments
 from touchline_codex.gitdirs import git_folders
-from touchline_codex.home import layer, users_config, users_home
+from touchline_codex.home import layer, trusted_hooks, users_config, users_home
 from touchline_codex.program import native
 
 MACHINES = {
@@ -40,6 +40,7 @@ def arguments(**chosen: object) -> dict[str, object]:
         "without_tmp": False,
         "without_instructions": False,
         "ephemeral_login": False,
+        "hooks": {},
     }
     return overrides(turn_arguments(**{**given, **chosen}))  # type: ignore[arg-type]
 
@@ -103,6 +104,29 @@ def test_home_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ExecutorError, match="could not be made a home"):
         layer(tmp_path / "file" / "private", tmp_path)
+
+
+def test_trust_in_the_users_hooks_comes_along_but_not_for_those_that_answer_for_us(tmp_path: Path) -> None:
+    users, private = tmp_path / "users", tmp_path / "private"
+    state = {
+        f"{users}/config.toml:pre_tool_use:0:0": {"trusted_hash": "sha256:1", "enabled": True},
+        f"{users}/hooks.json:stop:0:0": {"trusted_hash": "sha256:2"},
+        f"{users}/config.toml:permission_request:0:0": {"trusted_hash": "sha256:3", "enabled": True},
+        f"{users}/config.toml:pre_tool_use:1:0": {"trusted_hash": "sha256:4", "enabled": False},
+        f"{users}/config.toml:pre_tool_use:2:0": {"enabled": True},
+        "/elsewhere/config.toml:pre_tool_use:0:0": {"trusted_hash": "sha256:5", "enabled": True},
+        f"{users}-too/config.toml:pre_tool_use:0:0": {"trusted_hash": "sha256:6", "enabled": True},
+        f"{users}/config.toml:pre_tool_use:3:0": "trusted",
+    }
+    expected = {
+        f"{private}/config.toml:pre_tool_use:0:0": "sha256:1",
+        f"{private}/hooks.json:stop:0:0": "sha256:2",
+    }
+    found = trusted_hooks({"hooks": {"state": state}}, private, users)
+    assert found == expected
+    assert trusted_hooks({"hooks": [1]}, private, users) == {}
+    told = arguments(hooks=found)["hooks"]
+    assert told == {"state": {key: {"trusted_hash": value} for key, value in expected.items()}}
 
 
 @pytest.mark.parametrize("content", [b"model = [", b"\xff\xfe", None])

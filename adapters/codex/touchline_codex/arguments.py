@@ -54,8 +54,11 @@ def turn_arguments(
     without_tmp: bool,
     without_instructions: bool,
     ephemeral_login: bool,
+    hooks: Mapping[str, str],
 ) -> list[str]:
     """The arguments before the configured ones; `config` is the user's own, whose writable folders are kept.
+
+    `hooks` are the user's trusted hooks by key.
 
     A trust that is said for exactly this folder is the only thing that keeps Codex from writing one into the user's
     configuration (measured; a dotted key is not understood for it).
@@ -76,6 +79,9 @@ def turn_arguments(
         settings[f"{WORKSPACE}.exclude_slash_tmp"] = "true"
     if without_instructions:
         settings["project_doc_max_bytes"] = "0"
+    if hooks:
+        trusted = (f"{_quoted(key)} = {{ trusted_hash = {_quoted(known)} }}" for key, known in hooks.items())
+        settings["hooks.state"] = f"{{ {', '.join(trusted)} }}"
     if ephemeral_login:
         settings["cli_auth_credentials_store"] = _quoted("ephemeral")
     return [*FEATURES, *(part for key, value in settings.items() for part in ("-c", f"{key}={value}"))]

@@ -42,7 +42,7 @@ from touchline_codex.approvals import PermissionRequest
 from touchline_codex.arguments import FEATURES, merged, overrides, turn_arguments
 from touchline_codex.conversation import Conversation, Message, Send, TurnPlan
 from touchline_codex.gitdirs import git_folders
-from touchline_codex.home import layer, users_config, users_home
+from touchline_codex.home import layer, trusted_hooks, users_config, users_home
 from touchline_codex.outcome import without_end
 from touchline_codex.program import native
 from touchline_codex.readiness import login, own_key_variable, sandbox_problem
@@ -163,7 +163,9 @@ class CodexExecutor:
         if key:
             added.pop(KEY_VARIABLE, None)
             unset = (*unset, KEY_VARIABLE)
-        added["CODEX_HOME"] = str(layer(request.scratch / "codex-home", users_home(environment)))
+        users = users_home(environment)
+        home = layer(request.scratch / "codex-home", users)
+        added["CODEX_HOME"] = str(home)
         temporary = _is_temporary(request, environment)
         if temporary:
             added["TMPDIR"] = str(_folder(request.scratch / "codex-tmp"))
@@ -175,6 +177,7 @@ class CodexExecutor:
             without_tmp=temporary,
             without_instructions=request.role == "verifier",
             ephemeral_login=bool(key),
+            hooks=trusted_hooks(config, home, users),
         )
         program = native(self._command, environ=environment)
         plan = TurnPlan(

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from touchline.api import ExecutorError
+from touchline_codex.values import mapping, text
 
 MAX_CONFIG_BYTES = 4 * 2**20
 LOGIN = "auth.json"
 
 _NEVER = {"rules"}
+_ANSWERS = ":permission_request:"
 _FILES = {LOGIN, ".credentials.json", ".env", "hooks.json"}
 _SUFFIXES = {".toml", ".md", ".pem", ".crt"}
 _FOLDERS = {"agents", "prompts"}
@@ -65,6 +67,24 @@ def users_config(users: Path) -> Mapping[str, Any]:
             return tomllib.loads(file.read(MAX_CONFIG_BYTES).decode("utf-8"))
     except (OSError, ValueError):
         return {}
+
+
+def trusted_hooks(config: Mapping[str, Any], private: Path, users: Path) -> dict[str, str]:
+    """The user's hooks that Codex may run, by their key in `private`, with the hash that the user trusted.
+
+    Codex knows a hook by its file, so trust does not come along by itself. A hook that answers permission requests
+    is left out: it would answer in place of the run's policy (measured).
+    """
+    found: dict[str, str] = {}
+    for key, state in mapping(mapping(config.get("hooks")).get("state")).items():
+        trusted = text(mapping(state), "trusted_hash")
+        if not trusted or mapping(state).get("enabled") is False or _ANSWERS in key:
+            continue
+        for home in {str(users), str(users.resolve())}:
+            if key.startswith(f"{home}/"):
+                rest = key.removeprefix(home)
+                found |= {f"{place}{rest}": trusted for place in (private, private.resolve())}
+    return found
 
 
 def _configures(entry: Path) -> bool:
