@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,16 @@ class Played:
 Play = Callable[..., Played]
 YES = PermissionAnswer(True)
 LIMITS = Limits(wall_s=20, idle_s=10, grace_s=1)
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for name in list(os.environ):
+        if name.startswith(("GROK", "XAI_", "GIT_")):
+            monkeypatch.delenv(name)
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
 
 
 @pytest.fixture

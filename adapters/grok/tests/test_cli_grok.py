@@ -47,7 +47,7 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, model: ScriptedModel) -> Path:
+def grok_home(tmp_path: Path, model: ScriptedModel) -> Path:
     folder = tmp_path / "grok-home"
     folder.mkdir()
     (folder / "config.toml").write_text(MODEL.format(url=model.url))
@@ -55,9 +55,9 @@ def home(tmp_path: Path, model: ScriptedModel) -> Path:
 
 
 @pytest.fixture
-def environment(home: Path) -> dict[str, str]:
+def environment(grok_home: Path) -> dict[str, str]:
     return {
-        "GROK_HOME": str(home),
+        "GROK_HOME": str(grok_home),
         "FAKE_KEY": "sk-not-a-key",
         "GROK_MAX_RETRIES": "1",
         "HTTPS_PROXY": NOBODY,
@@ -146,17 +146,17 @@ def test_tools_that_go_past_the_policy_are_not_offered(bench: Bench, model: Scri
     assert not offered & {"ask_user_question", "enter_plan_mode", "exit_plan_mode", "spawn_subagent", "workflow"}
 
 
-def test_hooks_that_the_user_has_still_run(bench: Bench, home: Path, tmp_path: Path) -> None:
-    (home / "hooks").mkdir()
+def test_hooks_that_the_user_has_still_run(bench: Bench, grok_home: Path, tmp_path: Path) -> None:
+    (grok_home / "hooks").mkdir()
     hook = {"hooks": [{"type": "command", "command": f"touch {tmp_path / 'own'}"}]}
-    (home / "hooks" / "own.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
+    (grok_home / "hooks" / "own.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
     ran = bench.turn(Shell("touch made.txt"), Say("Done."))
     assert ran.executed.failure is None
     assert (tmp_path / "own").exists()
 
 
-def test_user_who_forbids_hooks_gets_no_turn_without_a_policy(bench: Bench, home: Path) -> None:
-    (home / "requirements.toml").write_text("allow_managed_hooks_only = true\n")
+def test_user_who_forbids_hooks_gets_no_turn_without_a_policy(bench: Bench, grok_home: Path) -> None:
+    (grok_home / "requirements.toml").write_text("allow_managed_hooks_only = true\n")
     ran = bench.turn(Shell("touch made.txt"), Say("Done."))
     assert kind(ran) is FailureKind.PROTOCOL
     assert "hook" in ran.executed.failure.reason  # type: ignore[union-attr]

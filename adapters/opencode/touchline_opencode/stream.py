@@ -90,6 +90,7 @@ class OpencodeStream:
         self._finished: set[str] = set()
         self._counted: set[str] = set()
         self._broken = 0
+        self._asked: set[str] = set()
         self._denied: set[str] = set()
         self._replied: set[str] = set()
         self._error: Mapping[str, Any] = {}
@@ -194,12 +195,15 @@ class OpencodeStream:
         if not call_id or call_id in self._finished or status not in ("running", "completed", "error"):
             return
         if call_id not in self._calls:
-            call = Call(text(part, "tool"), mapping(state.get("input")))
-            self._calls[call_id] = call
-            yield ToolStarted(call.tool, shown(call), call_id)
+            begun = Call(text(part, "tool"), mapping(state.get("input")))
+            self._calls[call_id] = begun
+            yield ToolStarted(begun.tool, shown(begun), call_id)
         if status == "running":
             return
         self._finished.add(call_id)
+        call = self._calls[call_id]
+        if call.tool == "bash" and call_id not in self._asked and status == "completed":
+            yield Notice(f"a shell line without a command ran without a question: {shown(call)[:NOTICE_TEXT]}")
         took = mapping(state.get("time"))
         start, end = number(took, "start"), number(took, "end")
         how: Literal["ok", "error", "denied"] = "error" if status == "error" else "ok"
@@ -256,6 +260,7 @@ class OpencodeStream:
             yield Notice("a permission request without an id was ignored")
             return
         call_id = text(mapping(fields.get("tool")), "callID")
+        self._asked.add(call_id)
         asked, reading = normalised(fields, self._calls.get(call_id))
         yield PermissionRequest(request_id, asked, reading, inside, text(fields, "permission") == "doom_loop")
 
