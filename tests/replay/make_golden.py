@@ -49,6 +49,7 @@ class Stage:
         self.root = root
         self.path = root / "project"
         self.script = root / "script.json"
+        self.published = False
         home = root / "home"
         self.environ = {
             "PATH": os.environ["PATH"],
@@ -105,8 +106,9 @@ class Stage:
             raise SystemExit(f"expected exit status {expect}, got {done.returncode}:\n{output}")
 
     def begin(self, *argv: str) -> subprocess.Popen[str]:
+        local = () if self.published else ("--no-pr",)
         return subprocess.Popen(
-            [sys.executable, "-m", "touchline", "run", "--no-pr", "--headless", *argv],
+            [sys.executable, "-m", "touchline", "run", "--headless", *local, *argv],
             cwd=self.path,
             env=self.environ,
             stdin=subprocess.DEVNULL,
@@ -241,6 +243,18 @@ def rerun(stage: Stage) -> None:
     stage.run("--max-turns", "2", expect=0)
 
 
+def published(stage: Stage) -> None:
+    """Two turns on a branch of their own: feedback, a delta that approves for now, and the full audit."""
+    stage.published = True
+    stage.commit()
+    bare = stage.root / "remote.git"
+    stage.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
+    stage.git("remote", "add", "upstream", str(bare))
+    stage.git("push", "--quiet", "upstream", "main")
+    stage.play([attempt(1), attempt(3)])
+    stage.run("--no-ci", expect=0)
+
+
 RUNS: Mapping[str, Callable[[Stage], None]] = {
     "approved": approved,
     "quarantine": quarantine,
@@ -248,6 +262,7 @@ RUNS: Mapping[str, Callable[[Stage], None]] = {
     "interrupted": interrupted,
     "two-runs": two_runs,
     "rerun": rerun,
+    "published": published,
 }
 
 

@@ -16,7 +16,7 @@ from touchline.documents.ledger import Ledger, VerificationRow
 from touchline.gates.decide import Decided, decide
 
 Golden = Callable[[str], Recorded]
-NAMES = ["approved", "coverage", "interrupted", "quarantine", "rerun", "two-runs"]
+NAMES = ["approved", "coverage", "interrupted", "published", "quarantine", "rerun", "two-runs"]
 
 
 def with_row(recorded: Recorded, verify_run: int, **values: Any) -> Recorded:

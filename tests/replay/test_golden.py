@@ -26,7 +26,7 @@ Golden = Callable[[str], Recorded]
 
 
 def test_there_are_trajectories_of_every_kind() -> None:
-    assert NAMES == ["approved", "coverage", "interrupted", "quarantine", "rerun", "two-runs"]
+    assert NAMES == ["approved", "coverage", "interrupted", "published", "quarantine", "rerun", "two-runs"]
 
 
 @pytest.mark.parametrize("name", NAMES)

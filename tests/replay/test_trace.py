@@ -15,7 +15,7 @@ from touchline.coach.trace import facts_of, ledger_then, read_record, record_of,
 from touchline.documents.ledger import Attempt, Ledger
 
 Golden = Callable[[str], Recorded]
-NAMES = ["approved", "coverage", "interrupted", "quarantine", "rerun", "two-runs"]
+NAMES = ["approved", "coverage", "interrupted", "published", "quarantine", "rerun", "two-runs"]
 
 
 @pytest.mark.parametrize("name", NAMES)

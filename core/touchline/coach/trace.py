@@ -1,7 +1,8 @@
 """What `steps.jsonl` says about each planned step, and the ledger as it was then, built from it (spec page 7). Pure.
 
 The trace is evidence for a replay; the loop never reads it. It holds what a later state of the ledger no longer
-shows: how far the open turn and the open verification were, and how each finding stood.
+shows: how far the open turn and the open verification were, and how each finding stood. Whatever else the planner
+reads of a ledger that changes within a run belongs into `Standing`.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Standing(Document):
     reported: bool
     findings: list[FindingStanding]
     quarantine: list[EntryStanding]
+    publish_failure: str | None = None
 
 
 class StepRecord(Document):
@@ -105,6 +107,7 @@ def standing_of(ledger: Ledger) -> Standing:
         reported=terminal.reported if terminal else False,
         findings=findings,
         quarantine=quarantine,
+        publish_failure=ledger.run.publish_failure,
     )
 
 
@@ -180,7 +183,9 @@ def ledger_then(base: Ledger, ended: Ledger, standing: Standing) -> Ledger | str
         update={
             "turns": [*_of_other_runs(base.turns, number), *turns],
             "verification_runs": [*_of_other_runs(base.verification_runs, number), *rows],
-            "run": base.run.model_copy(update={"waited_seconds": standing.waited_seconds}),
+            "run": base.run.model_copy(
+                update={"waited_seconds": standing.waited_seconds, "publish_failure": standing.publish_failure}
+            ),
             "terminal": terminal,
         }
     )
