@@ -26,15 +26,19 @@ import click
 @click.option("--config", "config_file", metavar="PATH", type=click.Path(path_type=Path), help="One more config file.")
 @click.option("--repo", metavar="PATH", type=click.Path(path_type=Path), default=Path(), help="The repository.")
 @click.option("--output", metavar="PATH", type=click.Path(path_type=Path), help="Where the report goes.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report itself.")
-def verify(*, repo: Path, output: Path | None, as_json: bool, **given: object) -> int:
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="How to print it."
+)
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json: the report itself.")
+def verify(*, repo: Path, output: Path | None, form: str, as_json: bool, **given: object) -> int:
     """Verify a change once and print what was found; files, branch and index stay as they are.
 
     Without --scope: the files named with --files, else the current branch against --base (default: the remote's
     main branch, main or master). Exits with 0 when everything ran and nothing counts against the change.
     """
     from touchline.coach.progress import progress_on
-    from touchline.commands.verify_steps import Chosen, run_verification, shown, stands_against
+    from touchline.commands.verify_report import markdown, stands_against, terminal
+    from touchline.commands.verify_steps import Chosen, run_verification
     from touchline.process.cancel import on_signals
 
     chosen = Chosen(**given)  # type: ignore[arg-type]  # the options above are its fields, by name
@@ -43,9 +47,11 @@ def verify(*, repo: Path, output: Path | None, as_json: bool, **given: object) -
             chosen, repo=repo.absolute(), output=output, environ=os.environ, cancel=cancel, say=progress.say
         )
     against = stands_against(report, chosen.threshold)
-    if as_json:
+    if as_json or form == "json":
         click.echo(report.to_bytes(), nl=False)
+    elif form == "markdown":
+        click.echo(markdown(report, against), nl=False)
     else:
-        click.echo(shown(report, against))
+        click.echo(terminal(report, against))
     click.echo(f"report: {place}", err=True)
     return 130 if cancel.is_set() else 1 if against else 0

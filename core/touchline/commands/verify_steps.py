@@ -30,7 +30,6 @@ from touchline.permissions.gate import PermissionGate
 from touchline.permissions.policy import make_policy
 from touchline.process.cancel import Cancellation
 from touchline.process.environment import inside_run
-from touchline.turn.shown import printable
 from touchline.verify.detect import detect
 from touchline.verify.pipeline import verify
 from touchline.verify.request import ScopeMode, TestPlan, VerifyRequest, VerifyServices
@@ -121,35 +120,6 @@ def run_verification(
         say=say,
     )
     return verify(request, services), request.report_path
-
-
-def stands_against(report: Report, threshold: int) -> list[str]:
-    """Why the change does not pass by this report; empty if it does."""
-    found = [] if report.status == "ok" else [f"the verification is {report.status}: {report.error}"]
-    rows = {row.skill: row.status for row in report.skill_results}
-    if report.status == "ok" and "COMPLETED" not in rows.values():
-        found.append("no judge completed its review")
-    found += [
-        f"{skill}: {status}"
-        for skill, status in rows.items()
-        if (skill == "exerciser" and status != "PASSED") or (skill == "tester" and status not in ("PASSED", "SKIPPED"))
-    ]
-    gates = [*report.custom_gates.exerciser, *report.custom_gates.review]
-    found += [f"rule {gate.status}: {gate.rule}" for gate in gates if gate.status != "PASS"]
-    blocking = sum(one.severity >= threshold for one in report.findings)
-    return [*found, f"{blocking} findings of severity {threshold} or more"] if blocking else found
-
-
-def shown(report: Report, against: list[str]) -> str:
-    """The report for a person."""
-    lines = [f"{row.skill:<20} {row.status:<10} {printable(row.notes, 200)}".rstrip() for row in report.skill_results]
-    for finding, issue in zip(report.findings, report.issues, strict=True):
-        place = f"{finding.location.path}:{finding.location.line or ''}".rstrip(":") if finding.location else "-"
-        about = f"{issue.id} sev {finding.severity} {issue.class_} {place}: {finding.title}"
-        lines.append(printable(f"{about} ({', '.join(finding.sources)})", 400))
-    return "\n".join(
-        [*lines, *(printable(f"not passed: {why}", 400) for why in against)] if against else [*lines, "passed"]
-    )
 
 
 def _base(repo: Repository, chosen: Chosen, head: str) -> tuple[str | None, str]:
