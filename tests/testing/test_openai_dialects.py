@@ -158,9 +158,10 @@ def test_call_without_tools_takes_no_step(path: str) -> None:
         assert b"One." in post(model, path)[1]
 
 
-def test_title_that_is_asked_for_as_a_forced_tool_call_takes_no_step() -> None:
+@BOTH
+def test_title_that_is_asked_for_as_a_forced_tool_call_takes_no_step(path: str) -> None:
     forced = {"type": "function", "function": {"name": "session_title"}}
-    with ScriptedModel(OpenAIChat()) as model:
+    with ScriptedModel(OpenAIResponses(), OpenAIChat()) as model:
         model.play(Say("One."))
-        assert b"One." not in post(model, CHAT, tool_choice=forced)[1]
-        assert b"One." in post(model, CHAT, tool_choice="auto")[1]
+        assert b"One." not in post(model, path, tool_choice=forced)[1]
+        assert b"One." in post(model, path, tool_choice="auto")[1]

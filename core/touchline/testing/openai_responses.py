@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 from touchline.documents.base import Usage
@@ -25,8 +26,8 @@ class OpenAIResponses:
     path = "/responses"
 
     def is_main_call(self, body: Payload) -> bool:
-        """Whether this is the agent itself: a call that offers tools."""
-        return bool(_tools(body))
+        """Whether this is the agent itself: a call that offers tools. A title is asked for as one forced call."""
+        return bool(_tools(body)) and not isinstance(body.get("tool_choice"), dict)
 
     def wants_stream(self, body: Payload) -> bool:
         """Whether the client asked for server-sent events."""
@@ -36,23 +37,25 @@ class OpenAIResponses:
         """The frames of one response."""
         item = _item(step, call, body)
         begun = {**item, "status": "in_progress", **({"content": []} if isinstance(step, Say) else {})}
+        number = count(1)
         yield self.opening(call=call, body=body)
-        yield _frame("response.output_item.added", output_index=0, item=begun)
+        yield _frame("response.output_item.added", next(number), output_index=0, item=begun)
         if isinstance(step, Say):
             for start in range(0, len(step.text), CHUNK):
                 yield _frame(
                     "response.output_text.delta",
+                    next(number),
                     item_id=item["id"],
                     output_index=0,
                     content_index=0,
                     delta=step.text[start : start + CHUNK],
                 )
-        yield _frame("response.output_item.done", output_index=0, item=item)
-        yield _frame("response.completed", response=self.message(step, call=call, body=body))
+        yield _frame("response.output_item.done", next(number), output_index=0, item=item)
+        yield _frame("response.completed", next(number), response=self.message(step, call=call, body=body))
 
     def opening(self, *, call: str, body: Payload) -> bytes:
         """The first frame of a response that a fault then breaks off."""
-        return _frame("response.created", response=_response(call, body, "in_progress", []))
+        return _frame("response.created", 0, response=_response(call, body, "in_progress", []))
 
     def malformed(self) -> bytes:
         """A frame whose data is no JSON."""
@@ -124,8 +127,9 @@ def _item(step: Answer, call: str, body: Payload) -> Payload:
 
 def _response(call: str, body: Payload, status: str, output: list[Payload]) -> Payload:
     model = body.get("model", "scripted")
-    return {"id": f"resp_{call}", "object": "response", "model": model, "status": status, "output": output}
+    named = {"id": f"resp_{call}", "object": "response", "created_at": 1, "model": model}
+    return {**named, "status": status, "output": output}
 
 
-def _frame(kind: str, **fields: Any) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
+def _frame(kind: str, number: int, **fields: Any) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, 'sequence_number': number, **fields})}\n\n".encode()
