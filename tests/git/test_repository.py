@@ -122,6 +122,26 @@ def test_a_branch_name_is_not_changed_by_a_tag_of_the_same_name(repo: Path, git)
     assert Repository.open(repo).head() == Head("main", git(repo, "rev-parse", "refs/heads/main"))
 
 
+@pytest.mark.parametrize("ref", ["refs/tags/HEAD", "refs/heads/HEAD"])
+@pytest.mark.parametrize("detached", [False, True])
+def test_another_ref_of_the_name_head_changes_neither_branch_nor_commit(
+    repo: Path, git, ref: str, detached: bool
+) -> None:
+    first = git(repo, "rev-parse", "HEAD")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "second")
+    second = git(repo, "rev-parse", "HEAD")
+    if detached:
+        git(repo, "checkout", "-q", "--detach")
+    git(repo, "update-ref", ref, first)
+    assert Repository.open(repo).head() == Head("HEAD" if detached else "main", second)
+
+
+@pytest.mark.parametrize("name", ["wéird", "a\u2028b", "a\u0085b", "a'b", "with/slash", "日本"])
+def test_an_odd_branch_name_is_read_whole(repo: Path, git, name: str) -> None:
+    git(repo, "checkout", "-q", "-b", name)
+    assert Repository.open(repo).head() == Head(name, git(repo, "rev-parse", "HEAD"))
+
+
 def test_a_sha_256_repository_has_long_ids(tmp_path: Path, git) -> None:
     git(tmp_path, "init", "-q", "--object-format=sha256")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")

@@ -34,7 +34,8 @@ def call_git(
 
     Raises NotARepositoryError when the folder or git itself is gone.
     """
-    environment = clean_environment(os.environ, remove=foreign_git_names(os.environ), add=added)
+    around = dict(os.environ)  # decoded once: `os.environ` does it at each look
+    environment = clean_environment(around, remove=foreign_git_names(around), add=added)
     try:
         return run_process(
             ["git", "--no-pager", *args],

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from touchline.errors import GitQueryError
-from touchline.git.index import hidden_paths, submodule_paths
+from touchline.git.index import IndexFacts, index_facts
 from touchline.git.isolation import ConfigValue, parse_config_list
 from touchline.git.repository import Repository
 
@@ -35,7 +35,7 @@ class Fingerprint:
 
 
 def take_fingerprint(repo: Repository) -> Fingerprint:
-    """The fingerprint now. Reads files and asks git twice; runs nothing of the repository."""
+    """The fingerprint now. Reads files and asks git three times; runs nothing of the repository."""
     parts: dict[str, str] = {}
     for folder in dict.fromkeys((repo.common_dir, repo.git_dir)):
         for name in ("config", "config.worktree", "commondir", "gitdir", *_INFO_FILES):
@@ -51,13 +51,14 @@ def take_fingerprint(repo: Repository) -> Fingerprint:
         name = folder.relative_to(repo.common_dir).as_posix()
         _add_file(parts, f"file .git/{name}/config", folder / "config")
         _add_folder(parts, f"hook of submodule {name.removeprefix('modules/')}", folder / "hooks")
-    for path in submodule_paths(repo) if config else ():
+    facts = index_facts(repo) if config else None
+    for path in facts.submodules if facts is not None else ():
         # A submodule that was made in place keeps its git folder inside the work tree.
         own = repo.inside(path) / ".git"
         _add_file(parts, f"file {path}/.git", own)
         _add_file(parts, f"file {path}/.git/config", own / "config")
         _add_folder(parts, f"hook of submodule {path}", own / "hooks")
-    _add_state(repo, parts)
+    _add_state(repo, parts, facts)
     return Fingerprint(dict(sorted(parts.items())))
 
 
@@ -93,9 +94,9 @@ def _settings(repo: Repository, parts: dict[str, str]) -> tuple[ConfigValue, ...
     return config
 
 
-def _add_state(repo: Repository, parts: dict[str, str]) -> None:
+def _add_state(repo: Repository, parts: dict[str, str], facts: IndexFacts | None) -> None:
     try:
-        hidden = hidden_paths(repo)
+        hidden = (facts or index_facts(repo)).hidden
         replaced = os.fsdecode(repo.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/replace/"))
     except GitQueryError:
         parts["readability of the index and refs"] = "unreadable"

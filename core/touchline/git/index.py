@@ -68,14 +68,32 @@ def _status(repo: Repository, filters: Filters, depth: int) -> Status:
 
 def submodule_paths(repo: Repository) -> tuple[str, ...]:
     """The submodules that the index holds, populated or not."""
-    records = os.fsdecode(repo.git("ls-files", "-s", "-z")).split("\0")[:-1]
-    return tuple(record.partition("\t")[2] for record in records if record.startswith("160000 "))
+    return index_facts(repo).submodules
 
 
 def hidden_paths(repo: Repository) -> tuple[str, ...]:
     """Tracked paths whose changes git is told not to see (assume-unchanged or skip-worktree)."""
-    records = os.fsdecode(repo.git("ls-files", "-v", "-z")).split("\0")[:-1]
-    return tuple(record[2:] for record in records if record[0].islower() or record[0] == "S")
+    return index_facts(repo).hidden
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """See `submodule_paths` and `hidden_paths`; read in one call."""
+
+    submodules: tuple[str, ...]
+    hidden: tuple[str, ...]
+
+
+def index_facts(repo: Repository) -> IndexFacts:
+    """Both kinds of paths that the index treats in a way of their own."""
+    submodules, hidden = [], []
+    for record in os.fsdecode(repo.git("ls-files", "-s", "-v", "-z")).split("\0")[:-1]:
+        meta, _, path = record.partition("\t")
+        if meta[2:].startswith("160000 "):
+            submodules.append(path)
+        if meta[0].islower() or meta[0] == "S":
+            hidden.append(path)
+    return IndexFacts(tuple(submodules), tuple(hidden))
 
 
 def staged_set(repo: Repository) -> frozenset[StagedEntry]:

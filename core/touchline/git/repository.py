@@ -166,7 +166,12 @@ class Repository:
         return done.stdout
 
     def head(self) -> Head:
-        """The current branch and commit, read in two calls. Raises GitQueryError if HEAD cannot be read."""
+        """The current branch and commit. Raises GitQueryError if HEAD cannot be read."""
+        at_once = self.run("rev-parse", "HEAD", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+        lines = os.fsdecode(at_once.stdout).removesuffix("\n").split("\n")
+        if at_once.returncode == 0 and len(lines) == 3 and is_full_hash(lines[0]):
+            return Head("HEAD" if lines[2] == "HEAD" else _branch_name(lines[2]), lines[0])
+        # Unborn, broken, or another ref is called HEAD too, so that git does not say the name.
         symbolic = self.run("symbolic-ref", "-q", "HEAD")
         require(symbolic, ("symbolic-ref", "-q", "HEAD"), ok=(0, 1))
         ref = os.fsdecode(symbolic.stdout).removesuffix("\n") if symbolic.returncode == 0 else ""
