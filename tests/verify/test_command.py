@@ -199,7 +199,7 @@ def test_open_findings_of_a_ledger_are_rechecked_by_id_and_the_ledger_stays_as_i
     assert main(["verify", "--repo", str(change), "--config", configured(change, judge), "--ledger", str(ledger)]) == 0
     assert "F-1 fixed: mine: there is a check now" in capsys.readouterr().out
     prompt = (tmp_path / "prompt.txt").read_text()
-    assert "| F-1 (severity 8, correctness) calc.py:: Zero is not handled" in prompt
+    assert "| F-1 (severity 8, correctness) calc.py: Zero is not handled" in prompt
     assert prompt.index("Settled. Report one again only with new evidence of harm") < prompt.index("| F-2")
     assert ledger.read_bytes() == before
 

@@ -748,3 +748,18 @@ def test_a_checkout_that_cannot_be_made_ready_blocks(change: Path, tmp_path: Pat
     assert report.status == "blocked"
     assert "no network" in str(report.error)
     assert git(change, "worktree", "list").count("\n") == 0
+
+
+@pytest.mark.parametrize(("steps", "told"), [("", True), ("    - run: 'true'\n", False)])
+def test_an_exerciser_that_was_not_seen_to_do_anything_is_said_to_have_only_its_word(
+    change: Path, tmp_path: Path, cancel: Cancellation, steps: str, told: bool
+) -> None:
+    script = tmp_path / "script.yaml"
+    used = "{answer: {status: PASSED, notes: used it}}"
+    script.write_text(f"version: 1\nexerciser:\n  - - say: I look.\n{steps}    - {used}\n")
+    exerciser = Verifier("exerciser", executor=ScriptedExecutor(ExecutorSettings(script=str(script))))
+    report = verify(request_for(change, tmp_path), services(CONTENT, cancel=cancel, exerciser=exerciser))
+    assert statuses(report)["exerciser"] == "PASSED"
+    assert ("its word alone" in notes(report, "exerciser")) is told
+    by_command = verify(request_for(change, tmp_path), services(CONTENT, cancel=cancel))
+    assert "its word alone" not in notes(by_command, "exerciser")

@@ -62,6 +62,8 @@ class ExecutedTurn:
     model: str = ""
     usage: Usage | None = None
     events_count: int = 0
+    tool_calls: int = 0
+    """Tool calls that the driver reported; a driver may report none."""
     question: QuestionAsked | None = None
     denials: tuple[PermissionAsked, ...] = ()
     duration_s: float = 0.0
@@ -82,6 +84,7 @@ class _Tally:
     events: int = 0
     question: QuestionAsked | None = None
     open_tools: list[str] = field(default_factory=list)
+    tool_calls: int = 0
     answered: bool = False
     """The model did something: text, a tool, tokens. A resume without any of it is a lost resume."""
     pieces: list[str] = field(default_factory=list)
@@ -220,6 +223,7 @@ def _note(executor: Executor, request: TurnRequest, host: TurnHost, tally: _Tall
             tally.answered = True
             if call not in tally.open_tools:
                 tally.open_tools.append(call)
+                tally.tool_calls += 1
         case ToolFinished(id=call):
             if call in tally.open_tools:
                 tally.open_tools.remove(call)
@@ -290,6 +294,7 @@ def _result(
         model=tally.model,
         usage=tally.usage,
         events_count=tally.events,
+        tool_calls=tally.tool_calls,
         question=mask_event(masker, tally.question) if tally.question is not None else None,
         denials=tuple(mask_event(masker, asked) for asked in host.denied),
         duration_s=host.elapsed_s,

@@ -47,12 +47,20 @@ class Consulted(Generic[Answer]):
     word: Word
     notes: str = ""
     answer: Answer | None = None
+    tool_calls: int | None = None
+    """What an executor did before it answered, as far as its driver tells; None for a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NoAnswer:
     word: Word
     notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    text: str
+    tool_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +119,10 @@ def consult(
             said = _command(verifier, prompt, place, services, left_s, attempt)
         if isinstance(said, _NoAnswer):
             return Consulted(said.word, said.notes)
-        answer = read_answer(said, model)
+        answer = read_answer(said.text, model)
         complaint = answer if isinstance(answer, str) else missing(answer)
         if not isinstance(answer, str) and not complaint:
-            return Consulted("ANSWERED", answer=answer)
+            return Consulted("ANSWERED", answer=answer, tool_calls=said.tool_calls)
         services.say(f"{verifier.name}: {complaint}" + ("; asking once again" if attempt < ATTEMPTS else ""))
     return Consulted("BLOCKED", f"{ATTEMPTS} answers could not be used: {complaint}")
 
@@ -138,7 +146,7 @@ def _turn(
     left_s: float,
     attempt: int,
     purpose: Purpose,
-) -> str | _NoAnswer:
+) -> _Said | _NoAnswer:
     """The final text of one turn in a session of its own."""
     folder = place.folder / f"attempt-{attempt}"
     scratch = folder / "scratch"
@@ -172,7 +180,7 @@ def _turn(
         shutil.rmtree(scratch, ignore_errors=True)
     settled = settle_turn(executor, executed, role="verifier", repo=place.repo, start_commit=place.head_sha)
     if settled.ok:
-        return settled.text
+        return _Said(settled.text, executed.tool_calls)
     if settled.kind == "asked":
         return _NoAnswer("BLOCKED", f"it asked instead of answering: {tail(settled.question, TAIL_KEPT)}")
     return _NoAnswer("BLOCKED", f"{settled.kind}: {tail(settled.fail_reason, TAIL_KEPT)}")
@@ -180,7 +188,7 @@ def _turn(
 
 def _command(
     verifier: Verifier, prompt: str, place: Place, services: VerifyServices, left_s: float, attempt: int
-) -> str | _NoAnswer:
+) -> _Said | _NoAnswer:
     """The JSON that a command printed, or what its exit status says by itself."""
     make_private_folder(place.folder)
     output = place.folder / f"attempt-{attempt}.log"
@@ -205,7 +213,7 @@ def _command(
     if done.ending != "exited":
         return _NoAnswer("BLOCKED", f"it did not end by itself ({done.ending}) within {left_s:.0f} s")
     if last_object(stdout) is not None:
-        return stdout
+        return _Said(stdout)
     said = tail((stdout + "\n" + masker.mask(done.stderr.decode("utf-8", "replace"))).strip(), TAIL_KEPT)
     if done.returncode == 0:
         return _NoAnswer("PASSED", said or "exit status 0")

@@ -226,7 +226,7 @@ class _Verification:
             notes = f"it {checked.broke}; what it changed is put back and its answer discarded"
             return Exercised(SkillResult(skill=EXERCISER, status="BLOCKED", notes=notes))
         answer = outcome.answer
-        said = (answer.notes if answer is not None else outcome.notes, checked.noted)
+        said = (answer.notes if answer is not None else outcome.notes, checked.noted, _only_said(outcome))
         row = SkillResult(
             skill=EXERCISER,
             status=answer.status if answer is not None else outcome.word,
@@ -313,6 +313,13 @@ class _Verification:
 
     def _left_s(self, timeout_s: float) -> float:
         return max(1.0, min(timeout_s, self._deadline - time.monotonic()))
+
+
+def _only_said(outcome: Consulted[ExerciserAnswer]) -> str:
+    """What can be told by machine of an exerciser that answers without having done anything."""
+    if outcome.answer is None or outcome.tool_calls != 0:
+        return ""
+    return "no tool call of it was seen: that the feature was used is its word alone"
 
 
 def _command(plan: TestPlan) -> TestCommand:

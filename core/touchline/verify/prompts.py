@@ -221,7 +221,7 @@ def _known(brief: Brief) -> str:
 def _finding_rows(findings: Sequence[Finding]) -> list[str]:
     rows = []
     for finding in findings[:MAX_LISTED]:
-        place = f"{finding.location.path}:{finding.location.line or ''}" if finding.location else "no place"
+        place = f"{finding.location.path}:{finding.location.line or ''}".rstrip(":") if finding.location else "no place"
         about = f"{finding.id} (severity {finding.severity}, {finding.class_}) {place}: {finding.title}"
         rows.append(quoted(f"{one_line(about, 400)} - {one_line(finding.root_cause, 400)}"))
     if len(findings) > MAX_LISTED:

@@ -7,6 +7,7 @@ into is left out by name.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,11 +70,13 @@ def read_now(place: Path) -> bytes:
         descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return b""
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            return file.read(MAX_TEXT_BYTES)
-        except OSError:  # a folder
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return b""
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_TEXT_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _size(place: Path) -> int:
