@@ -13,7 +13,7 @@ from touchline.coach.coachfindings import coach_findings
 from touchline.coach.memory import load_tree, save_tree
 from touchline.coach.run import Run
 from touchline.coach.steps import Verify
-from touchline.coach.subject import refused_commit, subject_of
+from touchline.coach.subject import noticed_secrets, refused_commit, subject_of
 from touchline.documents.decision import ConfiguredGates, Context, Decision
 from touchline.documents.ledger import Ledger, TurnRow, VerificationRow
 from touchline.documents.report import Report
@@ -70,7 +70,11 @@ def verify_turn(run: Run, step: Verify) -> None:
         plan_path=run.store.folder.plan,
         epic_context=ledger.run.options.epic_context or "",
         known=tuple(ledger.findings),
-        coach=(*coach_findings(run, ledger, subject.changed, present=subject.tree.entries), *refused_commit(turn)),
+        coach=(
+            *coach_findings(run, ledger, subject.changed, present=subject.tree.entries),
+            *refused_commit(turn),
+            *noticed_secrets(run, subject),
+        ),
         review_gates=run.checks.rules.review,
         exerciser_gates=run.checks.rules.exerciser,
         tests=run.checks.tests,

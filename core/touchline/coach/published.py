@@ -27,7 +27,6 @@ from touchline.coach.request import (
 from touchline.coach.start import (
     Place,
     Target,
-    committed_file,
     find_place,
     open_ledger,
     read_settings,
@@ -42,10 +41,10 @@ from touchline.git.quoting import unquote_path
 from touchline.ledger.lock import RunLock
 from touchline.ledger.store import LedgerStore
 from touchline.process.cancel import Cancellation
-from touchline.secrets.allow import BASELINE, NOTHING, Allowances, parse_baseline
 from touchline.secrets.key import run_key
 from touchline.secrets.redact import Redactor
 from touchline.secrets.scan import Scanner
+from touchline.secrets.trusted import read_allowances, read_gitleaks_config
 
 
 def launch_published(request: Request, progress: Progress, cancel: Cancellation) -> int:
@@ -112,7 +111,9 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
     try:
         binding = _bind(request, here, loaded, effective, progress, cancel)
         target = _target(binding, effective, None)
-        redactor = Redactor(Scanner(os.urandom(32), _allowed(here, target.sha), work_tree=here.repo.work_tree))
+        redactor = Redactor(
+            Scanner(os.urandom(32), read_allowances(here.repo, target.sha), work_tree=here.repo.work_tree)
+        )
         name = redactor.branch(here.repo, branch_name(plan.decode("utf-8", "replace"))).text
         branch = open_branch(here.repo, name, target.sha)
     except (ForgeError, GitError) as error:
@@ -207,9 +208,10 @@ def _publish(
     common_base(place.repo, ledger.merge_base, place.repo.head().commit)
     scanner = Scanner(
         run_key(place.folder.private),
-        _allowed(place, ledger.merge_base),
+        read_allowances(place.repo, ledger.merge_base),
         scratch=place.folder.private,
         work_tree=place.repo.work_tree,
+        gitleaks_config=read_gitleaks_config(place.repo, ledger.merge_base),
     )
     publication = Publication(
         binding,
@@ -219,9 +221,3 @@ def _publish(
         frozenset(unquote_path(path) for path in ledger.run.dirty_at_start),
     )
     return work(request, place, store, ledger, loaded, progress, cancel, publication=publication)
-
-
-def _allowed(place: Place, base: str) -> Allowances:
-    """What the base of the change allows; the work being judged allows itself nothing."""
-    content = committed_file(place.repo, base, BASELINE)
-    return parse_baseline(content) if content is not None else NOTHING

@@ -10,14 +10,19 @@ from touchline.coach.memory import load_tree
 from touchline.coach.publish.publication import Publication
 from touchline.coach.run import Run
 from touchline.coach.steps import Verify
+from touchline.documents.base import Location
 from touchline.documents.ledger import Ledger, TurnRow
 from touchline.gates.reading import Reported
 from touchline.git.diff import compare, merge_base
 from touchline.git.index import intend_to_add
+from touchline.git.quoting import quote_path
 from touchline.git.trees import TreeState, changed_paths, snapshot
+from touchline.secrets.changes import scan_change
 from touchline.verify.folding import make_reported
 
 REFUSED_SEVERITY = 8
+SECRET_SEVERITY = 7
+SECRETS_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,25 @@ def subject_of(run: Run, ledger: Ledger, step: Verify) -> Subject:
     if run.publication is None:
         return _local(run, ledger)
     return _published(run, run.publication, ledger, step)
+
+
+def noticed_secrets(run: Run, subject: Subject) -> tuple[Reported, ...]:
+    """What looks like a secret by name or randomness: a finding for the player, no stop (spec page 5)."""
+    if run.publication is None:
+        return ()
+    scan = scan_change(run.publication.scanner, run.repo, subject.base_commit, subject.head)
+    return tuple(
+        make_reported(
+            title=f"this looks like a secret ({hit.kind})",
+            severity=SECRET_SEVERITY,
+            class_="security",
+            source="coach",
+            mechanism=f"possible-secret-{hit.kind}",
+            description="A value that may be a secret is part of the change. Take it out, or read it from outside.",
+            location=Location(path=quote_path(hit.path), line=hit.line or None),
+        )
+        for hit in scan.noticed[:SECRETS_MAX]
+    )
 
 
 def refused_commit(turn: TurnRow) -> tuple[Reported, ...]:

@@ -9,24 +9,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
-from touchline.documents.settings import ForgeConfig, Settings
+from touchline.documents.settings import Settings
 from touchline.errors import ForgeAmbiguousError, ForgeNotFoundError
 from touchline.forge import (
     Forge,
     ForgeCapability,
     ForgeHost,
-    ForgeSettings,
     RepositoryId,
-    Secret,
     find_remote,
     identify_remote,
     usual_driver,
 )
-from touchline.plugins.load import driver_names, load_driver_class
+from touchline.forge.choice import choose_forge
+from touchline.plugins.load import driver_names, load_forge
 
 ASK_S = 30.0
+FALLBACK = "generic"
+"""The driver for a host whose own is not installed: it needs nothing but git."""
 LIFE_CYCLE = frozenset(
     {
         ForgeCapability.INSPECT,
@@ -61,9 +61,10 @@ def bind(
     is missing, and PluginLoadError for a driver that cannot be used.
     """
     head = _own_repository(host)
-    config = settings.forge.get(head.host, ForgeConfig())
-    provider = named or config.driver or _installed(usual_driver(head.host))
-    forge = build_forge(provider, head.host, config, host, environ)
+    provider, forge_settings = choose_forge(head.host, settings.forge, environ, named=named)
+    if named is None and provider not in driver_names("forge") and provider == usual_driver(head.host):
+        provider = FALLBACK
+    forge = load_forge(provider, forge_settings, host, environ=environ)
     base = forge.base_repository(head)
     if preflight:
         forge.preflight(LIFE_CYCLE, repo=base, head=head)
@@ -76,22 +77,6 @@ def bind(
         find_remote(forge.identify, remotes, base, use="fetch", provider=provider).name,
         find_remote(forge.identify, remotes, head, use="push", provider=provider).name,
     )
-
-
-def build_forge(name: str, host_name: str, config: ForgeConfig, host: ForgeHost, environ: Mapping[str, str]) -> Forge:
-    """The driver called `name`, built for one host. Raises PluginLoadError."""
-    driver = cast("Any", load_driver_class("forge", name))
-    built = driver(
-        ForgeSettings(
-            host=host_name,
-            api_url=config.api_url or "",
-            token_env=config.token_env or "",
-            token=Secret(environ.get(config.token_env, "") if config.token_env else ""),
-            commands=config.commands,
-        ),
-        host,
-    )
-    return cast("Forge", built)
 
 
 def _own_repository(host: ForgeHost) -> RepositoryId:
@@ -119,8 +104,3 @@ def _own_repository(host: ForgeHost) -> RepositoryId:
         operation="preflight",
         provider="none",
     )
-
-
-def _installed(usual: str) -> str:
-    """The usual driver of a host where it is installed, else the one that needs nothing but git."""
-    return usual if usual in driver_names("forge") else "generic"

@@ -26,7 +26,8 @@ from touchline.ledger import queries
 from touchline.secrets.changes import scan_change, scan_commits
 
 _CANNOT_GO_ON = (FoldKind.SWITCHED, FoldKind.REWRITTEN, FoldKind.PUSHED, FoldKind.UNFINISHED)
-_COMMIT_TRIES = 2
+_COMMIT_TRIES = 3
+HOOK_OUTPUT_KEPT = 2000
 
 
 class PublishStopped(Exception):
@@ -115,7 +116,8 @@ def _make(run: Run, publication: Publication, row: TurnRow, message: str, change
         case CommitKind.NOTHING:
             return run.update_turn(row.turn, head_sha=row.start_head, noop=True)
         case CommitKind.HOOK_FAILED:
-            told = f"the hook {committed.hook} refused the commit: {committed.reason}\n{committed.output[-2000:]}"
+            output = publication.redactor.text("hook output", committed.output[-HOOK_OUTPUT_KEPT:]).text
+            told = f"the hook {committed.hook} refused the commit: {committed.reason}\n{output}"
         case CommitKind.HOOK_CHANGED:
             told = f"commit hooks keep changing files: {', '.join(map(quote_path, committed.changed[:10]))}"
     run.progress.say(told)
