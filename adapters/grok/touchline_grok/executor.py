@@ -34,6 +34,7 @@ from touchline.api import (
     Program,
     QuestionAsked,
     Readiness,
+    Rehearsal,
     TurnEnded,
     TurnRequest,
     TurnSettlement,
@@ -62,6 +63,9 @@ ENVIRONMENT = {
 DENIED = ("Bash(git push*)",)
 DENIED_TO_VERIFIERS = ("Edit", "Write")
 """What no turn of this role may do, as rules of grok's own: they hold even where a hook fails."""
+
+OWN_MODEL = "grok-4.6"
+"""A model that the CLI knows without any configuration."""
 
 BRIDGE = (sys.executable, "-I", "-S", bridge.__file__)
 KEYS = ("XAI_API_KEY", "GROK_CODE_XAI_API_KEY", "GROK_DEPLOYMENT_KEY")
@@ -122,6 +126,21 @@ class GrokExecutor:
             needed = ".".join(map(str, OLDEST))
             return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="grok update")
         return Readiness(True, found[0], _logged_in(environment))
+
+    def rehearsal(self, model_url: str) -> Rehearsal:
+        """The address of the local model for grok's own models, and one of those instead of the user's choice."""
+        env = {
+            "XAI_API_KEY": "rehearsal-without-a-key",
+            "GROK_XAI_API_BASE_URL": f"{model_url}/v1",
+            "GROK_CLI_CHAT_PROXY_BASE_URL": f"{model_url}/v1",
+            "GROK_TELEMETRY_ENABLED": "0",
+            "GROK_TELEMETRY_TRACE_UPLOAD": "0",
+            # The user's configuration may name other addresses: nothing but this machine can be reached.
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1,localhost",
+        }
+        return Rehearsal("openai-responses", env, ("--model", OWN_MODEL))
 
     def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
         """One bridge: the order goes in, events come out, hook calls are decided in between."""
@@ -192,7 +211,7 @@ class GrokExecutor:
         for rule in (*DENIED, *(DENIED_TO_VERIFIERS if request.role == "verifier" else ())):
             argv += ["--deny", rule]
         model = request.model or self._settings.model
-        if model:
+        if model and "--model" not in self._settings.extra_args:
             argv += ["--model", model]
         return [*argv, *self._settings.extra_args]
 

@@ -33,6 +33,7 @@ from touchline.api import (
     Program,
     QuestionAsked,
     Readiness,
+    Rehearsal,
     TurnEnded,
     TurnRequest,
     TurnSettlement,
@@ -108,6 +109,30 @@ class OpencodeExecutor:
             needed = ".".join(map(str, OLDEST))
             return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="opencode upgrade")
         return Readiness(True, found[0], self._logged_in())
+
+    def rehearsal(self, model_url: str) -> Rehearsal:
+        """A provider of its own at the local model, laid over the user's configuration by the environment."""
+        provider, _, model = (self._settings.model or "rehearsal/scripted").partition("/")
+        known = {"name": model, "tool_call": True, "limit": {"context": 200_000, "output": 8192}}
+        options = {"baseURL": f"{model_url}/v1", "apiKey": "rehearsal-without-a-key"}
+        entry = {"npm": "@ai-sdk/openai-compatible", "name": provider, "options": options, "models": {model: known}}
+        chosen = f"{provider}/{model}"
+        configuration = {
+            "model": chosen,
+            "small_model": chosen,
+            "enabled_providers": [provider],
+            "share": "disabled",
+            "provider": {provider: entry},
+        }
+        env = {
+            "OPENCODE_CONFIG_CONTENT": json.dumps(configuration),
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            # The user's configuration may name other addresses: nothing but this machine can be reached.
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1,localhost",
+        }
+        return Rehearsal("openai-chat", env)
 
     def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
         """One bridge: the order goes in, events come out, rules and permissions are answered in between."""
