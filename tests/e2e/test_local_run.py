@@ -256,3 +256,31 @@ def test_a_run_that_could_never_be_approved_is_refused(project: Any, attempt_of:
     ran = project.run()
     assert (ran.status, ran.out) == (2, "")
     assert "exerciser.enabled" in ran.err
+
+
+def test_text_that_utf_8_cannot_hold_ends_no_run(project: Any, verifiers: dict[str, Any]) -> None:
+    said = "half a character: \ud800"
+    steps = [
+        {"write": {"path": "value.py", "content": "VALUE = 3\n"}},
+        {"run": f"true '{said}'"},
+        {"say": said},
+    ]
+    project.configure(
+        {
+            "player": [{"steps": [*steps, {"ask": said}], "resumed": [[{"say": said}, {"finish": {"summary": said}}]]}],
+            **verifiers,
+        }
+    )
+    ran = project.run("--epic-context", "caf\udce9.md")
+    assert (ran.status, ran.block["STATUS"]) == (0, "APPROVED_NO_PR"), ran.err
+    assert project.ledger["turns"][0]["settlement"]["summary"] == "half a character: \ufffd"
+    assert "half a character" in project.ledger["run"]["assumptions"][0]
+
+
+def test_a_repository_whose_path_is_no_utf_8_can_be_worked_on(
+    project: Any, tmp_path: Path, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(2), attempt_of(3)], **verifiers})
+    moved = type(project)(project.path.rename(tmp_path / "caf\udce9"))
+    ran = moved.run()
+    assert (ran.status, ran.block["STATUS"]) == (0, "APPROVED_NO_PR"), ran.err

@@ -96,6 +96,17 @@ def require_exerciser(settings: Settings) -> None:
         )
 
 
+def require_judge(checks: Checks) -> None:
+    """Refuse a run whose turns nobody could judge, before one is spent. Raises ConfigError."""
+    if all(judge.problem for judge in checks.judges):
+        told = "; ".join(f"{judge.name}: {judge.problem}" for judge in checks.judges)
+        raise ConfigError(
+            f"no judge can be used ({told})",
+            fix="Name one that can, or none (--reviewer, `reviewers` in the configuration): "
+            "then a fresh session of the player's executor judges.",
+        )
+
+
 def tests_at_start(settings: Settings, work_tree: Path, environ: Mapping[str, str]) -> TestPlan | None:
     """The test command of a new run: the configured one, else what the project's files tell before any turn."""
     config = settings.tests

@@ -51,7 +51,8 @@ def stop(run: Run, status: Status, reason: str) -> None:
 
 def print_block(run: Run, ledger: Ledger, status: Status) -> None:
     """The block, alone on stdout, flushed."""
-    write_block(run.result, block_of(ledger, status, current_head=run.repo.head().commit), as_json=run.as_json)
+    with run.progress.paused():  # on a terminal, stdout and the live line share the screen
+        write_block(run.result, block_of(ledger, status, current_head=run.repo.head().commit), as_json=run.as_json)
 
 
 def write_block(stream: TextIO, block: Block, *, as_json: bool) -> None:

@@ -10,7 +10,8 @@ from typing import Protocol, TextIO
 
 from touchline import texts
 from touchline.coach import finish
-from touchline.coach.executors import pick_player
+from touchline.coach.checks import find_checks, require_judge
+from touchline.coach.executors import build_executor, pick_player
 from touchline.coach.options import Defaults, Effective, Flags, Surroundings, resolve
 from touchline.coach.plan import DEFAULT_PLAN_FOLDER, find_plans, read_plan
 from touchline.coach.progress import Progress
@@ -20,6 +21,8 @@ from touchline.config.layers import Level
 from touchline.config.load import Loaded
 from touchline.documents.ledger import Ledger, Status
 from touchline.errors import ExecutorError
+from touchline.plugins.hook_loading import load_hooks
+from touchline.process.cancel import interrupts_raised
 
 
 class Person(Protocol):
@@ -88,7 +91,7 @@ def ask_person(request: Request, effective: Effective, progress: Progress) -> Ef
     """The options with what a person chose; only what nobody gave is asked."""
     if request.person is None or not effective.asks:
         return effective
-    with progress.paused():
+    with progress.paused(), interrupts_raised():
         for ask in effective.asks:
             if ask == "plan":
                 chosen = request.person.choose("Which plan?", effective.plans, effective.plans[0])
@@ -122,13 +125,23 @@ def end_without_ledger(request: Request, effective: Effective, progress: Progres
     """Print the block of a run that ended before it had a ledger; gives the exit status."""
     progress.say(f"{status}: {reason}")
     block = Block(status, turns_used=f"0 of {effective.max_turns}")
-    finish.write_block(request.result, block, as_json=request.as_json)
+    with progress.paused():
+        finish.write_block(request.result, block, as_json=request.as_json)
     return EXIT_STATUS[status]
 
 
 def player_of(request: Request, loaded: Loaded, effective: Effective, progress: Progress) -> str | int:
-    """The player's executor by name, or the exit status of a run that cannot begin for want of one."""
+    """The player's executor by name, or the exit status of a run that cannot begin for want of one.
+
+    Everybody else whom the run needs is looked for too, so that a name that is wrong leaves no run behind that
+    keeps it. Raises PluginLoadError or ConfigError for what is not there.
+    """
+    settings, environ = loaded.settings, request.environ
     try:
-        return pick_player(effective.executor, loaded.settings, request.environ)
+        name = pick_player(effective.executor, settings, environ)
+        player = build_executor(name, settings, environ)
+        require_judge(find_checks(settings, effective.run_options(name), player, tests=None, environ=environ))
+        load_hooks([*request.hook_modules, *settings.hooks.modules], environ=environ)
+        return name
     except ExecutorError as error:
         return end_without_ledger(request, effective, progress, "FAILED_RUN", str(error))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticSerializationError
 
 
 class Document(BaseModel):
@@ -26,8 +28,25 @@ class Document(BaseModel):
     )
 
     def to_bytes(self) -> bytes:
-        """The document as UTF-8 JSON with a final newline; same value, same bytes."""
-        return (self.model_dump_json(by_alias=True, indent=2) + "\n").encode()
+        """The document as UTF-8 JSON with a final newline; same value, same bytes.
+
+        A lone surrogate, which a model's answer or an undecodable file name can hold, becomes U+FFFD.
+        """
+        try:
+            text = self.model_dump_json(by_alias=True, indent=2)
+        except PydanticSerializationError:
+            text = json.dumps(_encodable(self.model_dump(mode="json", by_alias=True)), ensure_ascii=False, indent=2)
+        return (text + "\n").encode()
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return value
 
 
 FindingClass = Literal[

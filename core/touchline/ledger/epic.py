@@ -110,6 +110,7 @@ class EpicQuarantine:
         try:
             data = read_regular(self.path)
         except FileNotFoundError:
+            self._require_folder()
             return []
         except OSError as error:
             raise LedgerError(
@@ -133,6 +134,14 @@ class EpicQuarantine:
                 data = _ENTRIES.dump_json(merged, by_alias=True, indent=2) + b"\n"
                 atomic_write(self.path, data, mode=self._mode())
             return merged
+
+    def _require_folder(self) -> None:
+        """Say at once, not after a turn was spent, that the first record could not be kept."""
+        if not os.access(self.path.parent, os.W_OK | os.X_OK):
+            raise LedgerError(
+                f"the epic quarantine file {self.path} cannot be made: {self.path.parent} is no writable folder",
+                fix="Put it into a folder that exists and is writable for you.",
+            )
 
     def _mode(self) -> int:
         # People who share one epic may have opened the file to their group.

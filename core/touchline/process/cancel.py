@@ -78,3 +78,16 @@ def on_signals(cancellation: Cancellation | None = None) -> Iterator[Cancellatio
         for number, handler in before.items():
             # A handler that was not installed from Python reads as None and cannot be put back as such.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextlib.contextmanager
+def interrupts_raised() -> Iterator[None]:
+    """Let the first SIGINT raise KeyboardInterrupt: a person at a question, before anything runs, wants to leave."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
