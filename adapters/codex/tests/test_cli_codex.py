@@ -243,11 +243,12 @@ def test_role_that_commits_can_commit(bench: Bench, tmp_path: Path, linked: bool
 def test_role_that_does_not_commit_cannot_write_gits_folder(
     bench: Bench, tmp_path: Path, role: str, linked: bool
 ) -> None:
+    """Codex may repeat a command that fails inside the sandbox outside of it (README); so these do not fail."""
     if linked:
         git(bench.repo, "worktree", "add", "-q", str(tmp_path / "linked"), "-b", "side")
         bench.repo = tmp_path / "linked"
     before = git(bench.repo, "rev-parse", "HEAD")
-    bench.turn(Shell(COMMIT), Shell("touch .git/made"), Say("Done."), role=role)  # type: ignore[arg-type]
+    bench.turn(Shell(f"{COMMIT}; true"), Shell("touch .git/made; true"), Say("Done."), role=role)  # type: ignore[arg-type]
     assert (bench.repo / "made.txt").exists()
     assert git(bench.repo, "rev-parse", "HEAD") == before
     assert not (bench.repo / ".git" / "made").exists()
