@@ -139,7 +139,7 @@ class ProcessScenarios(ContractBase):
 
         def wait_and_cancel() -> None:
             deadline = time.monotonic() + 30
-            while not marker.exists() and time.monotonic() < deadline:
+            while not (marker.exists() and marker.read_text().strip()) and time.monotonic() < deadline:
                 time.sleep(0.02)
             cancel.set()
 
