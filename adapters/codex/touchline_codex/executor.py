@@ -2,10 +2,11 @@
 
 One process a turn, in a private CODEX_HOME over the user's own. Every command and patch is asked for; commands run in
 Codex's sandbox, in which git's folders are writable only when the role commits. The sandbox is a second fence, not the
-first: an allowed patch is written outside of it (measured), and an allowed command that it made fail was sometimes seen
-to have run outside of it in the end. A repository that brings a `.codex` of its own (rules, hooks, servers) is not trusted, and a
-verifier trusts none; Codex reads no AGENTS.md then. A declared difference: a denial's reason reaches the model as the
-next input of the turn, not in the tool's result. Not asked for: MCP tools that the user's configuration approves.
+first: an allowed patch is written outside of it (measured), and an allowed command that failed in it was sometimes seen
+to have run outside of it in the end. A repository that brings a `.codex` of its own (rules, hooks, servers) is not
+trusted, and a verifier trusts none; Codex reads no AGENTS.md then. A declared difference: a denial's reason reaches the
+model as the next input of the turn, not in the tool's result. Not asked for: MCP tools that the user's configuration
+approves.
 """
 
 from __future__ import annotations
