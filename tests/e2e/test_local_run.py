@@ -238,7 +238,8 @@ def test_rules_of_verification_md_are_gates_and_its_copy_of_the_start_counts(
 ) -> None:
     (project.path / "VERIFICATION.md").write_text("# Review\n\n- The value is documented.\n")
     drop = {"write": {"path": "VERIFICATION.md", "content": "nothing\n"}}
-    project.configure({"player": [[drop, *attempt_of(3)]], **verifiers})
+    weighed = {"answer": {"issues": [], "noticed": [{"item": 1, "askedFor": True, "evidence": "it is for this test"}]}}
+    project.configure({"player": [[drop, *attempt_of(3)]], **verifiers, "judge": [[weighed]]})
     ran = project.run("--max-turns", "1")
     assert ran.status == 3
     gates = [gate["gate"] for gate in project.ledger["verificationRuns"][0]["gates"]]
