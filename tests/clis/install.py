@@ -5,6 +5,7 @@ Then set TOUCHLINE_CLIS=FOLDER for the tests. Needs npm; the versions stand in p
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,8 @@ def main(arguments: list[str]) -> int:
     npm = shutil.which("npm")
     if npm is None:
         print("npm is not installed; the agent CLIs come from its registry", file=sys.stderr)
-        return 1
+        # On a desk the tests of the CLIs are then skipped and say so; CI must have them.
+        return 1 if os.environ.get("CI", "").lower() in ("1", "true") else 0
     folder = Path(arguments[0]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(Path(__file__).with_name("package.json"), folder / "package.json")

@@ -42,6 +42,7 @@ EXERCISER = Say('I used it.\n{"status": "PASSED", "notes": "the value can be imp
 
 
 @pytest.mark.cli("claude")
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_two_turns_and_a_verdict_without_any_configuration(project: Any) -> None:
     with ScriptedModel() as model:
@@ -79,6 +80,7 @@ def test_a_push_is_denied_with_a_reason_that_the_model_sees(project: Any) -> Non
 
 
 @pytest.mark.cli("claude")
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_cli_that_is_not_logged_in_ends_failed_run_and_says_so(project: Any) -> None:
     with ScriptedModel() as model:
