@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,6 +154,16 @@ def test_hooks_that_the_user_has_still_run(bench: Bench, grok_home: Path, tmp_pa
     ran = bench.turn(Shell("touch made.txt"), Say("Done."))
     assert ran.executed.failure is None
     assert (tmp_path / "own").exists()
+
+
+def test_command_that_another_hook_changes_ends_the_turn(bench: Bench, grok_home: Path) -> None:
+    (grok_home / "hooks").mkdir()
+    changed = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "sleep 9; touch b"}}}
+    hook = {"hooks": [{"type": "command", "command": f"printf %s {shlex.quote(json.dumps(changed))}"}]}
+    (grok_home / "hooks" / "own.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
+    ran = bench.turn(Shell("touch a"), Say("Done."))
+    assert kind(ran) is FailureKind.REFUSED_PERMISSION
+    assert not (bench.repo / "b").exists()
 
 
 def test_user_who_forbids_hooks_gets_no_turn_without_a_policy(bench: Bench, grok_home: Path) -> None:

@@ -137,6 +137,14 @@ def test_tool_that_runs_without_being_asked_for_ends_the_turn(play: Play, tmp_pa
     assert "run_terminal_command ran without being asked for" in played.turn.failure.reason
 
 
+def test_command_that_another_hook_changed_after_it_was_allowed_ends_the_turn(play: Play, tmp_path: Path) -> None:
+    lines = recorded("allowed_tool").splitlines(keepends=True)
+    ran = [line.replace(b"touch a", b"touch b") if b'"rawOutput"' in line else line for line in lines]
+    played = play(ReplayCli(tmp_path, b"".join(ran)))
+    assert played.turn.failure.kind is FailureKind.REFUSED_PERMISSION
+    assert "touch b" in played.turn.failure.reason
+
+
 def test_answer_whose_usage_was_not_told_was_cut_off(play: Play, tmp_path: Path) -> None:
     lines = [line for line in recorded("resumed").splitlines(keepends=True) if not line.startswith(b'{"type":"usage"')]
     played = play(ReplayCli(tmp_path, b"".join(lines)))

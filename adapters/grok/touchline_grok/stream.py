@@ -64,7 +64,8 @@ class GrokStream:
     def __init__(self, *, session_id: str) -> None:
         self._session_id = session_id
         self._hooked = False
-        self._asked: set[str] = set()
+        self._asked: dict[str, str] = {}
+        """The command line of each call that was asked for, "" where it has none."""
         self._denied: set[str] = set()
         self._started: dict[str, str] = {}
         self._finished: set[str] = set()
@@ -129,8 +130,8 @@ class GrokStream:
             yield HookHeard(number)
             return
         call = text(event, "toolUseId")
-        self._asked.add(call)
         given, truncated = mapping(event.get("toolInput")), event.get("toolInputTruncated") is not False
+        self._asked[call] = text(given, "command")
         yield HookCall(number, text(event, "toolName"), given, call, truncated, inside)
 
     def _text(self, data: str) -> Iterator[Item]:
@@ -157,10 +158,15 @@ class GrokStream:
             tool = self._started[call] or "a tool"
             self._end(TurnEnded("", Failure(FailureKind.PROTOCOL, f"{tool} ran without being asked for: {NO_HOOK}")))
             return
+        raw = mapping(event.get("rawOutput"))
+        ran, asked = text(raw, "command"), self._asked.get(call, "")
+        if ran and asked and ran != asked:
+            reason = f"another hook changed a command after it was allowed: {ran[:NOTICE_TEXT]}"
+            self._end(TurnEnded("", Failure(FailureKind.REFUSED_PERMISSION, reason)))
+            return
         if status not in ("completed", "failed"):
             return
         self._finished.add(call)
-        raw = mapping(event.get("rawOutput"))
         how: Literal["ok", "error", "denied"] = "ok"
         if call in self._denied:
             how = "denied"
