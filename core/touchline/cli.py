@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import click
 
 from touchline.commands.globals import Globals
-from touchline.errors import TouchlineError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+MAX_WIDTH = 100
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("touchline.commands.run:run", "Work on a plan until the verdict."),
@@ -123,7 +123,7 @@ def _nearest(name: str) -> str:
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option("--debug", is_flag=True, help="Show a traceback with every error.")
 @click.option("-p", "hook_modules", metavar="MODULE", multiple=True, help="Load a hook plugin; repeatable.")
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     chosen = Globals()
     try:
-        status = cli.main(args, prog_name="touchline", standalone_mode=False, obj=chosen)
+        status = cli.main(args, prog_name="touchline", standalone_mode=False, obj=chosen, terminal_width=_width())
         if sys.stdout is not None:  # closed by whoever started us
             sys.stdout.flush()
     except (KeyboardInterrupt, click.exceptions.Abort):
@@ -156,21 +156,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, ReaderGone):
         _drop_output()
         return EXIT_BROKEN_PIPE
-    except TouchlineError as exc:
+    except Exception as exc:  # noqa: BLE001  the last border
+        _traceback(wanted=chosen.debug)
+        return _failed(exc, args)
+    return status if isinstance(status, int) else 0
+
+
+def _width() -> int:
+    """Columns of the help, as click would choose them; to find out it would import half a dozen modules."""
+    columns = 0
+    with suppress(ValueError):
+        columns = int(os.environ.get("COLUMNS", ""))
+    if columns <= 0:
+        with suppress(AttributeError, ValueError, OSError):  # no standard output, or no terminal
+            columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    return max(min(columns if columns > 0 else 80, MAX_WIDTH) - 2, 50)
+
+
+def _failed(exc: Exception, args: Sequence[str]) -> int:
+    from touchline.errors import TouchlineError  # only now: nothing that goes well needs it
+
+    if isinstance(exc, TouchlineError):
         # A message may name what a repository or a model chose: nothing in it is for the terminal to obey.
         from touchline.turn.shown import printable_lines
 
-        _traceback(wanted=chosen.debug)
         return _said(printable_lines(f"touchline: {exc}"), exc.exit_code)
-    except Exception as exc:  # noqa: BLE001  the last border: what is left is our own fault, and said as such
-        _traceback(wanted=chosen.debug)
-        if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):
-            _drop_output()
-            return _said(f"touchline: {exc.strerror}: {exc.filename or 'the output'}\n  Make room and try again.", 1)
-        from touchline.commands.internal_error import report
+    if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):
+        _drop_output()
+        return _said(f"touchline: {exc.strerror}: {exc.filename or 'the output'}\n  Make room and try again.", 1)
+    # What is left is our own fault, and said as such.
+    from touchline.commands.internal_error import report
 
-        return _said(report(exc, args), EXIT_INTERNAL)
-    return status if isinstance(status, int) else 0
+    return _said(report(exc, list(args)), EXIT_INTERNAL)
 
 
 def _said(text: str, status: int) -> int:

@@ -74,6 +74,12 @@ def test_help_shows_every_command_with_its_line(process: Process) -> None:
         assert text.split()[0] in done.stdout
 
 
+@pytest.mark.parametrize(("columns", "widest"), [("60", 58), ("1000", 98), ("nonsense", 78), ("-3", 78)])
+def test_help_is_as_wide_as_the_terminal_within_reason(columns: str, widest: int, process: Process) -> None:
+    shown = process("run", "--help", COLUMNS=columns).stdout.splitlines()
+    assert widest - 12 < max(map(len, shown)) <= widest
+
+
 def test_every_command_explains_itself_and_its_options() -> None:
     for target, _ in COMMANDS.values():
         module, attribute = target.split(":")

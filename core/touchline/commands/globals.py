@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
-
-@dataclass(slots=True)
 class Globals:
     """`hook_modules` are the modules named with -p, in their order."""
 
-    debug: bool = False
-    hook_modules: tuple[str, ...] = ()
+    # No dataclass: its module is the only thing that `--help` would import for it.
+    __slots__ = ("debug", "hook_modules")
+
+    def __init__(self) -> None:
+        self.debug = False
+        self.hook_modules: tuple[str, ...] = ()
