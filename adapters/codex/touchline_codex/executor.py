@@ -33,6 +33,7 @@ from touchline.api import (
     ProcessError,
     QuestionAsked,
     Readiness,
+    Rehearsal,
     TurnEnded,
     TurnRequest,
     TurnSettlement,
@@ -59,6 +60,7 @@ KEY_VARIABLE = "CODEX_API_KEY"
 TMP = Path("/tmp")
 """Writable in Codex's sandbox, and so would be a repository inside it."""
 CHECK_S = 10.0
+REHEARSAL_KEY = "TOUCHLINE_REHEARSAL_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ class _Start:
     env: Mapping[str, str]
     unset: tuple[str, ...]
     plan: TurnPlan
+
+
+REHEARSAL_KEY = "TOUCHLINE_REHEARSAL_KEY"
 
 
 class CodexExecutor:
@@ -120,6 +125,27 @@ class CodexExecutor:
             if not problem and not self._own_sandbox():
                 problem, fix = sandbox_problem(self._ask(folder, home, "sandbox", "--", "true"))
             return Readiness(True, found[0], logged_in, problem=problem, fix=fix)
+
+    def rehearsal(self, model_url: str) -> Rehearsal:
+        """A provider of its own at the local model, given by arguments; the user's configuration stays as it is."""
+        provider = (
+            f'{{ name = "rehearsal", base_url = "{model_url}/v1", env_key = "{REHEARSAL_KEY}", '
+            'wire_api = "responses", request_max_retries = 1, stream_max_retries = 1 }'
+        )
+        values = {
+            "model": '"gpt-5.5"',
+            "model_provider": '"rehearsal"',
+            "model_providers.rehearsal": provider,
+        }
+        env = {
+            REHEARSAL_KEY: "rehearsal-without-a-key",
+            # The user's configuration may name other addresses: nothing but this machine can be reached.
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1,localhost",
+        }
+        arguments = tuple(part for key, value in values.items() for part in ("-c", f"{key}={value}"))
+        return Rehearsal("openai-responses", env, arguments)
 
     def run_turn(self, request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
         """One process: the thread is opened, the prompt goes in, events come out, approvals are answered between."""
