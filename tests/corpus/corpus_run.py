@@ -119,9 +119,10 @@ def run_case(
     settings: Mapping[str, Any] | None = None,
     max_turns: int = 1,
     player: list[Any] | None = None,
+    judges: list[Any] | None = None,
 ) -> Outcome:
-    """One whole local run of the case in `folder` with the judge's steps."""
-    project = build(case, judge, folder, settings=settings, player=player)
+    """One whole local run of the case in `folder` with the judge's steps; `player` and `judges` go turn by turn."""
+    project = build(case, judge, folder, settings=settings, player=player, judges=judges)
     result, told = io.StringIO(), io.StringIO()
     flags = Flags(no_pr=True, headless=True, max_turns=str(max_turns))
     launch(Request(flags, project, environ, result, told, cwd=project))
@@ -140,6 +141,7 @@ def build(
     *,
     settings: Mapping[str, Any] | None = None,
     player: list[Any] | None = None,
+    judges: list[Any] | None = None,
 ) -> Path:
     """The repository, its configuration and the scripts of everybody."""
     project = folder / "project"
@@ -150,7 +152,7 @@ def build(
         ".gitignore": "__pycache__/\n",
         **case.base,
     }
-    script: dict[str, Any] = {"version": 1, "player": player or [case.player], "judge": [judge]}
+    script: dict[str, Any] = {"version": 1, "player": player or [case.player], "judge": judges or [judge]}
     script["exerciser"] = [[{"answer": {"status": "PASSED", "notes": "used every part of it, all fine"}}]]
     (folder / "script.json").write_text(json.dumps(script))
     use = "m['triple'](7) == 21 and m['triple'](-2) == -6"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus_cases import CLEAN, DECEPTIONS, HONEST, Case, done
+from corpus_cases import BROKEN, CLEAN, DECEPTIONS, HONEST, WRONG, Case, done
 from corpus_run import JUDGES, expected, run_case
 
 BY_NAME = {case.name: case for case in (*DECEPTIONS, *CLEAN)}
@@ -80,3 +80,34 @@ def test_a_judge_that_does_not_review_approves_nothing_and_leaves_nothing(kind: 
     assert {row["reviewer"] for row in outcome.ledger["verificationRuns"]} == {None}
     assert (tmp_path / "project/calc.py").read_text().endswith("return n * 3\n")
     assert len(list((tmp_path / "project/.git/logs/refs/heads").iterdir())) == 1
+
+
+def test_a_judge_that_calls_failing_tests_fixed_or_cites_foreign_ids_closes_nothing(tmp_path: Path) -> None:
+    ids = [f"F-{number}" for number in range(1, 9)]
+    rechecks = [{"id": one, "status": "fixed", "evidence": "looks fixed"} for one in ids]
+    elsewhere = {**WRONG, "path": "tests/test_calc.py", "severity": 2, "matches": "F-1"}
+    steps = [{"answer": {"issues": [elsewhere], "rechecks": rechecks}}]
+    case = Case("broken", "machinery", [], exerciser="narrow")
+    more = [*BROKEN, {"write": {"path": "note.txt", "content": "${turn}"}}, done()]
+    outcome = run_case(case, steps, tmp_path, os.environ, player=[[*BROKEN, done()], more], max_turns=2)
+    assert outcome.status == "TURN_LIMIT_VERIFY", outcome.told
+    tests = [one for one in outcome.ledger["findings"] if "tester" in one["sources"]]
+    assert [(one["disposition"], one["severity"], one["occurrences"]) for one in tests] == [("open", 9, 2)] * 2
+
+
+def test_a_judge_that_rephrases_its_finding_each_round_keeps_its_id(tmp_path: Path) -> None:
+    def reports(**changes: Any) -> list[dict[str, Any]]:
+        return [{"answer": {"issues": [{**WRONG, **changes}]}}]
+
+    judges = [
+        reports(symbol="triple", symptom="wrong for 7"),
+        reports(title="A table instead of a product", rootCause="values are listed", symbol="triple"),
+        reports(title="Only two numbers work", rootCause="no multiplication", mechanism="lookup-table", matches="F-1"),
+        reports(title="Nothing is computed", mechanism="hard-coded", symbol="triple", symptom="wrong for 7"),
+    ]
+    turns = [[*HONEST, {"write": {"path": "note.txt", "content": str(turn)}}, done()] for turn in range(4)]
+    case = Case("rephrased", "judge", [])
+    outcome = run_case(case, [], tmp_path, os.environ, player=turns, judges=judges, max_turns=4)
+    assert outcome.status == "TURN_LIMIT_VERIFY", outcome.told
+    (finding,) = outcome.ledger["findings"]
+    assert (finding["id"], finding["occurrences"], finding["disposition"]) == ("F-1", 4, "open")
