@@ -145,10 +145,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = list(sys.argv[1:] if argv is None else argv)
     chosen = Globals()
+    _open_closed_streams()
     try:
         status = cli.main(args, prog_name="touchline", standalone_mode=False, obj=chosen, terminal_width=_width())
-        if sys.stdout is not None:  # closed by whoever started us
-            sys.stdout.flush()
+        sys.stdout.flush()
     except (KeyboardInterrupt, click.exceptions.Abort):
         return _said("touchline: interrupted", EXIT_INTERRUPTED)
     except click.ClickException as exc:
@@ -193,6 +193,22 @@ def _failed(exc: Exception, args: Sequence[str]) -> int:
 def _said(text: str, status: int) -> int:
     click.echo(text, err=True)
     return status
+
+
+def _open_closed_streams() -> None:
+    """Put the null device where whoever started us closed a standard stream.
+
+    Otherwise the next file that is opened, a ledger or a lock, would get that number and so be a child's stream.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            stream = open(number, "r" if number == 0 else "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def _drop_output() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,3 +163,35 @@ def test_what_a_run_keeps_is_for_its_owner_alone(project: Any, attempt_of: Attem
     assert project.run().status == 0
     for path in (project.folder, *project.folder.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (("run", "--executor", "clade"), "claude"),
+        (("run", "--reviewer", "nobody"), "nobody"),
+        (("-p", "no_such_module", "run"), "no_such_module"),
+        (("run", "--epic-quarantine", "/no/such/folder/q.json"), "/no/such/folder"),
+    ],
+)
+def test_what_a_run_would_lack_is_refused_before_there_is_a_run_that_keeps_the_mistake(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any], argv: tuple[str, ...], named: str
+) -> None:
+    project.configure({"player": [attempt_of(3)], **verifiers})
+    refused = project.touchline(*argv, "--no-pr", "--headless")
+    assert (refused.status, refused.out) == (2, "")
+    assert named in one_message(refused)
+    corrected = project.run("--executor", "play", "--max-turns", "1")
+    assert (corrected.status, corrected.block["STATUS"]) == (0, "APPROVED_NO_PR")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_changes_nothing_of_the_run(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any], closed: str
+) -> None:
+    project.configure({"player": [attempt_of(3)], **verifiers})
+    line = f'exec "$0" -m touchline run --no-pr --headless {closed}'
+    done = subprocess.run(["sh", "-c", line, sys.executable], cwd=project.path, capture_output=True, timeout=60)
+    assert done.returncode == 0
+    assert project.ledger["terminal"]["status"] == "APPROVED_NO_PR"
+    assert (done.stdout == b"") == (">&-" in closed.replace("2>&-", ""))
