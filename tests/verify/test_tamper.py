@@ -222,11 +222,19 @@ def test_manifests_of_each_kind_name_dependencies() -> None:
     assert dependencies(manifests) == {"flask", "rich", "numpy", "attr", "click", "httpx", "boto3", "django"}
 
 
-@pytest.mark.parametrize("path", [".player-coach/x/main/render.log", "a/touchline/x.json", "feedback/2026/turn-2.md"])
+@pytest.mark.parametrize(
+    "path",
+    [".player-coach/x/main/render.log", ".touchline/x.json", "feedback/2026/turn-2.md", "a/player-coach/p/main/x"],
+)
 def test_state_of_a_run_in_the_repository_is_noticed(path: str) -> None:
     found = coach_issues(CoachFacts((path,), 5, added=(path,)))
     assert [(one.issue.mechanism, one.finding.severity) for one in found] == [("run-state", 4)]
     assert coach_issues(CoachFacts((path,), 5)) == []
+
+
+@pytest.mark.parametrize("path", ["src/touchline/a.py", "player-coach/readme.md", "docs/feedback/turn-2.md"])
+def test_a_folder_that_only_has_such_a_name_is_none(path: str) -> None:
+    assert coach_issues(CoachFacts((path,), 5, added=(path,))) == []
 
 
 def test_a_ledger_is_known_by_what_it_holds() -> None:

@@ -74,6 +74,8 @@ def test_other_files_are_no_tests(path: str) -> None:
         ("def test_add():\n", "def test_add():\n    return\n", "tests-without-force"),
         ("def test_add", "def check_add", "tests-deleted"),
         ("import pytest\n", "import pytest, os\nos._exit(0)\n", "test-run-interference"),
+        ("import pytest\n", "import pytest, sys\nsys.exit(0)\n", "test-run-interference"),
+        ("import pytest\n", "import pytest, sys\nsys.exit()\n", "test-run-interference"),
         ("import pytest\n", "import pytest\nunittest.TestCase.run = lambda *a: None\n", "test-run-interference"),
         ("import pytest\n", "import pytest\ndef pytest_runtest_makereport(item): pass\n", "test-run-interference"),
         ("import pytest\n", "import pytest\nsession.exitstatus = 0\n", "test-run-interference"),
@@ -106,6 +108,7 @@ def test_fewer_parameter_sets_are_seen() -> None:
         PYTHON.replace("assert add(1, 2) == 3", "assert (add(1,  2)) == 3"),
         PYTHON.replace("def test_add", "# a comment\ndef test_add"),
         PYTHON.replace("def test_add", "def test_addition"),
+        PYTHON + "import sys\ndef main():\n    sys.exit(run())\n",
         PYTHON + 'if __name__ == "__main__":\n    import sys\n    sys.exit(pytest.main())\n',
     ],
 )

@@ -26,7 +26,9 @@ MAX_NAMED = 20
 _HIDING = re.compile(
     r"\s(?:-diff|diff=|binary\b|linguist-generated(?!=false)|linguist-vendored(?!=false)|filter=|working-tree-encoding=)"
 )
-_RUN_STATE = re.compile(r"(?:^|/)\.?(?:player-coach|touchline)/|(?:^|/)feedback/[^/]+/turn-\d+\.md$")
+_RUN_STATE = re.compile(
+    r"(?:^|/)\.(?:player-coach|touchline)/|(?:^|/)player-coach/[^/]+/[^/]+/|(?:^|/)feedback/[^/]+/turn-\d+\.md$"
+)
 _REDIRECTING = ("go.mod", "Cargo.toml", "requirements.txt")
 
 

@@ -11,7 +11,8 @@ from touchline.verify.tamper_languages import LANGUAGES, Case, Cases, read_cases
 
 _SKIP = re.compile(r"(?:^|\.)(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b")
 _SKIP_CALLS = frozenset({"skip", "skipTest", "xfail", "importorskip", "SkipTest"})
-_EXITS = frozenset({"os._exit", "sys.exit", "pytest.exit", "os.abort", "exit", "quit", "_exit"})
+_EXITS = frozenset({"os._exit", "_exit", "os.abort", "pytest.exit"})
+_PLAIN_EXITS = frozenset({"sys.exit", "exit", "quit"})
 _RUNNERS = ("unittest.", "pytest.", "_pytest.", "builtins.", "TestCase.", "sys.exit", "os._exit")
 _HOOKS = frozenset(
     {
@@ -169,7 +170,7 @@ def _meddling(tree: ast.Module) -> Iterator[str]:
     body = [node for node in tree.body if not _is_main(node)]
     for top in body:
         for node in ast.walk(top):
-            if isinstance(node, ast.Call) and _name(node.func) in _EXITS:
+            if isinstance(node, ast.Call) and _ends_the_run(node):
                 yield shortened(ast.unparse(node))
             elif isinstance(node, ast.Assign | ast.AugAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -178,6 +179,14 @@ def _meddling(tree: ast.Module) -> Iterator[str]:
                         yield shortened(ast.unparse(node))
             elif isinstance(node, _Function) and node.name in _HOOKS:
                 yield f"def {node.name}"
+
+
+def _ends_the_run(call: ast.Call) -> bool:
+    """Whether the call ends the process as a success; a script that gives its own status on is none."""
+    name = _name(call.func)
+    if name in _PLAIN_EXITS:
+        return not call.args or (isinstance(call.args[0], ast.Constant) and not call.args[0].value)
+    return name in _EXITS
 
 
 def _is_main(node: ast.stmt) -> bool:
