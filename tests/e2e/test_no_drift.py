@@ -83,7 +83,11 @@ def turned(name: str, model_url: str) -> Ready:
     executor = load_executor(name, ExecutorSettings(command=(command,)))
     assert isinstance(executor, Rehearses)
     rehearsal = executor.rehearsal(model_url)
-    return Ready(name, dict(rehearsal.env), {"command": [command], "extra_args": list(rehearsal.extra_args)})
+    extra = list(rehearsal.extra_args)
+    if name == "codex":
+        # Inside of its sandbox a tool has other process numbers, and could not kill it.
+        extra += ["-c", "sandbox_mode=danger-full-access"]
+    return Ready(name, dict(rehearsal.env), {"command": [command], "extra_args": extra})
 
 
 def shown(project: Any, ran: Any) -> dict[str, object]:
@@ -161,6 +165,7 @@ def configure(project: Any, executors: dict[str, Any], name: str) -> None:
         "reviewers": [{"name": "judge", "command": ["true"]}],
         "exerciser": {"command": ["true"]},
         "tests": {"enabled": False},
+        "permissions": {"allow": ["bash(kill *)"]},
     }
     (project.path / "touchline.yaml").write_text(json.dumps(settings))
     project.git("add", "--all")
