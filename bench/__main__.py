@@ -44,7 +44,9 @@ def main() -> int:
             print(f"{benchmark} ...", file=sys.stderr, flush=True)
             scratch = root / benchmark
             scratch.mkdir()
-            rows += BENCHMARKS[benchmark](Scale(given.quick, scratch))
+            found = BENCHMARKS[benchmark](Scale(given.quick, scratch))
+            print(table(found).partition("\n\n")[0], file=sys.stderr, flush=True)  # an interrupt loses only the rest
+            rows += found
     about = f"python {platform.python_version()}, {os.cpu_count()} cpus, load {os.getloadavg()[0]:.1f}"
     print(f"{table(rows)}\n\n{about}{' (quick: these numbers mean nothing)' if given.quick else ''}")
     if given.json is not None:
