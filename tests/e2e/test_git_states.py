@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,3 +159,27 @@ def test_git_settings_and_hooks_that_the_player_edits_never_run_and_are_findings
     assert [path.name for path in (project.path / ".git").glob("pwned*")] == []
     mechanisms = {finding["mechanism"] for finding in project.ledger["findings"] if finding["severity"] == 8}
     assert len([name for name in mechanisms if name.startswith("git-settings")]) >= 3, mechanisms
+
+
+def test_a_repository_that_breaks_during_a_run_stops_it_with_its_block_and_the_next_start_goes_on(
+    project: Any, attempt_of: Attempt
+) -> None:
+    first, *rest = attempt_of(3)
+    quick(project, [[first, {"run": "until test -e .git/go-on; do sleep 0.1; done"}, *rest]])
+    command = [sys.executable, "-m", "touchline", "run", "--no-pr", "--headless"]
+    child = subprocess.Popen(
+        command, cwd=project.path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 30
+    while not (project.path / "value.py").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    head = project.path / ".git/HEAD"
+    head.rename(head.with_name("moved"))
+    head.with_name("go-on").touch()
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 1, err
+    assert out.startswith(b"STATUS: FAILED_RUN\n"), err
+    assert b"\nHEAD_SHA: none\n" in out
+    head.with_name("moved").rename(head)
+    again = project.run()
+    assert (again.status, again.block["STATUS"]) == (0, "APPROVED_NO_PR"), again.err

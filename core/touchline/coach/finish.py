@@ -11,6 +11,7 @@ from touchline.coach.publish.conclude import concluded
 from touchline.coach.run import Run
 from touchline.coach.terminal import Block, block_of
 from touchline.documents.ledger import LastExit, Ledger, Status, Terminal
+from touchline.errors import GitError
 from touchline.ledger import queries
 
 
@@ -43,7 +44,11 @@ def stop(run: Run, status: Status, reason: str) -> None:
     """End this process but not the run: the block is printed, `terminal` stays unset, `private/` is kept."""
     exit_ = LastExit(status=status, reason=reason, at=run.now())
     ledger = run.update_run(last_exit=exit_)
-    local.clean_up(run.repo, ledger, run.memory)
+    try:
+        local.clean_up(run.repo, ledger, run.memory)
+    except GitError as error:
+        # Often the very fault that stops the run; the next start clears the index once more.
+        run.progress.say(f"the index was not put back: {error}")
     run.progress.say(f"{status}: {reason}")
     run.hooks.run_ended(ledger, run.store.folder.path, status=status, reason=reason)
     print_block(run, ledger, status)
@@ -51,8 +56,12 @@ def stop(run: Run, status: Status, reason: str) -> None:
 
 def print_block(run: Run, ledger: Ledger, status: Status) -> None:
     """The block, alone on stdout, flushed."""
+    try:
+        head = run.repo.head().commit
+    except GitError:  # a repository that is damaged or gone; the block is due all the same
+        head = ""
     with run.progress.paused():  # on a terminal, stdout and the live line share the screen
-        write_block(run.result, block_of(ledger, status, current_head=run.repo.head().commit), as_json=run.as_json)
+        write_block(run.result, block_of(ledger, status, current_head=head), as_json=run.as_json)
 
 
 def write_block(stream: TextIO, block: Block, *, as_json: bool) -> None:
