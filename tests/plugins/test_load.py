@@ -76,18 +76,18 @@ def test_names_are_told_without_importing_anything(install: Install, python: Pyt
 def test_a_driver_that_cannot_be_imported_is_refused_by_name_with_its_reason(
     code: str, reason: str, install: Install, python: Python
 ) -> None:
-    install("touchline-grok", "0.4", {GROUP: {"grok": "grok_driver:Grok"}}, {"grok_driver.py": code})
-    said = load(python, "grok")
-    assert said.startswith("refused executor 'grok' from touchline-grok 0.4 (grok_driver:Grok) failed to load: ")
+    install("touchline-quokka", "0.4", {GROUP: {"quokka": "quokka_driver:Quokka"}}, {"quokka_driver.py": code})
+    said = load(python, "quokka")
+    assert said.startswith("refused executor 'quokka' from touchline-quokka 0.4 (quokka_driver:Quokka) failed to load: ")
     assert reason in said
 
 
 def test_a_broken_driver_is_listed_as_such_and_breaks_no_other(
     install: Install, aider: str, python: Python, listed: Listed
 ) -> None:
-    install("touchline-grok", "0.4", {GROUP: {"grok": "grok_driver:Grok"}}, {"grok_driver.py": "import not_there"})
+    install("touchline-quokka", "0.4", {GROUP: {"quokka": "quokka_driver:Quokka"}}, {"quokka_driver.py": "import not_there"})
     rows = listed()
-    assert "No module named 'not_there'" in rows["grok touchline-grok"]["error"]
+    assert "No module named 'not_there'" in rows["quokka touchline-quokka"]["error"]
     assert rows["aider touchline-aider"]["error"] == ""
     assert load(python, aider) == "loaded Aider\n"
 
