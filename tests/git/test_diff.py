@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,20 @@ def test_chosen_paths_are_shown_alone_also_next_to_a_huge_file(repo: Path, git, 
         "+inside",
     ]
     assert ("a-huge-file", "too long") in found.patch(max_bytes=5_000).left_out
+
+
+def test_the_patch_of_thousands_of_files_costs_each_of_them_the_same(repo: Path, git) -> None:
+    (repo / "made").mkdir()
+    for number in range(5000):
+        (repo / f"made/{number}.txt").write_text(f"{number}\n")
+    before = git(repo, "rev-parse", "HEAD").strip()
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message", "Many")
+    comparison = compare(Repository.open(repo), before, git(repo, "rev-parse", "HEAD").strip())
+    begun = time.process_time()  # our own work alone: git and a busy machine do not count
+    patch = comparison.patch(max_bytes=64 * 1024 * 1024)
+    assert time.process_time() - begun < 2.0
+    assert patch.data.count(b"\n+++ ") == 5000
 
 
 def test_attributes_cannot_blank_out_the_patch_and_binary_files_are_named(repo: Path, git) -> None:

@@ -130,7 +130,8 @@ class Comparison:
         wanted = [change for change in changes if only is None or change.path in only or change.old_path in only]
         if not done.truncated:
             require(done, args)
-            parts = [part for part in _by_change(changes, _sections(done.stdout)) if part[0] in wanted]
+            asked = set(wanted)  # tens of thousands, where a player vendors or generates code
+            parts = [part for part in _by_change(changes, _sections(done.stdout)) if part[0] in asked]
             return _collect(parts, max_bytes, ())
         parts = []
         left_out = []
