@@ -139,6 +139,12 @@ def test_a_run_can_be_named_by_its_change_alone_where_that_is_clear(keep_ledger:
     assert "other-00000000/main-local, slugs-0a1b2c3d/main-local" in said.err
 
 
+def test_a_run_can_be_named_by_the_number_that_its_start_announces(keep_ledger: Keep, touchline: Touchline) -> None:
+    full(keep_ledger)
+    assert "slugs-0a1b2c3d/main-local" in touchline("show", RUN).out
+    assert touchline("show", "20261201000001").status == 2
+
+
 @pytest.mark.parametrize("name", ["nope", "../..", "/etc", "a/b/c", ""])
 def test_an_unknown_or_hostile_name_is_refused(name: str, keep_ledger: Keep, touchline: Touchline) -> None:
     full(keep_ledger)

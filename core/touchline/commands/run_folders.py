@@ -40,7 +40,7 @@ def list_runs(environ: Mapping[str, str]) -> list[RunRow]:
 
 
 def find_run(name: str, environ: Mapping[str, str]) -> RunFolder:
-    """The run folder called `name`: PROJECT/CHANGE, or CHANGE alone where only one project has it.
+    """The run folder called `name`: PROJECT/CHANGE, CHANGE alone where only one project has it, or a run's number.
 
     Raises UsageError naming the candidates.
     """
@@ -48,6 +48,8 @@ def find_run(name: str, environ: Mapping[str, str]) -> RunFolder:
     if name in known:
         return known[name]
     matching = sorted(one for one in known if one.partition("/")[2] == name)
+    if not matching and name.isdecimal():  # as the start of a run announces it
+        matching = sorted(one for one, folder in known.items() if _number(folder) == name)
     if len(matching) == 1:
         return known[matching[0]]
     if matching:
@@ -79,6 +81,14 @@ def _folders(environ: Mapping[str, str]) -> list[RunFolder]:
     """The folders that hold a ledger; a run that was refused before its first step leaves one without."""
     folders = state.run_folders(state.state_root(environ))
     return [folder for folder in folders if LedgerStore(folder.path).exists()]
+
+
+def _number(folder: RunFolder) -> str:
+    """The number of the run that the folder holds now; "" where that cannot be read."""
+    try:
+        return LedgerStore(folder.path).read().run_number
+    except LedgerError:
+        return ""
 
 
 def _row(folder: RunFolder) -> RunRow:
