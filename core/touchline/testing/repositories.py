@@ -8,6 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from git import Repo
 
 _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -53,3 +57,16 @@ def commit_ahead(folder: Path, message: str = "Add work") -> str:
     So a script can name the commit that a turn will make before the turn has begun.
     """
     return git(folder, "commit-tree", "-p", "HEAD", "-m", message, "HEAD^{tree}")
+
+
+def oracle(folder: Path) -> Repo:
+    """The repository as GitPython reads it: by code that shares nothing with touchline's git room."""
+    from git import Repo
+
+    return Repo(folder)
+
+
+def head_of(folder: Path) -> str:
+    """The full id of HEAD's commit, read by the oracle."""
+    with oracle(folder) as repo:
+        return repo.head.commit.hexsha

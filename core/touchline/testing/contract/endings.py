@@ -22,7 +22,7 @@ from touchline.executor import (
 )
 from touchline.testing.bench import Bench
 from touchline.testing.contract.base import ContractBase, requires
-from touchline.testing.repositories import commit_ahead, git
+from touchline.testing.repositories import commit_ahead, head_of
 from touchline.testing.steps import Say, Shell
 from touchline.turn.settle import FailureKind, no_trailer_settlement
 
@@ -167,10 +167,10 @@ class EndingScenarios(ContractBase):
         assert built == [], "settlements come from touchline.turn.settle; a guard uses question_or_silent"
 
     def test_turn_runs_in_the_repository_and_leaves_the_head_alone(self, bench: Bench) -> None:
-        before = git(bench.repo, "rev-parse", "HEAD")
+        before = head_of(bench.repo)
         bench.turn(Shell("pwd > where.txt"), Say("Hello."))
         assert Path((bench.repo / "where.txt").read_text().strip()).resolve() == bench.repo.resolve()
-        assert git(bench.repo, "rev-parse", "HEAD") == before
+        assert head_of(bench.repo) == before
 
 
 def _called(node: ast.Call) -> str:
