@@ -135,8 +135,9 @@ def test_pushing_is_refused_by_a_rule_of_the_clis_own(bench: Bench, model: Scrip
     assert "deny rule" in model.tool_results()[0]
 
 
-def test_tools_that_go_past_the_policy_are_not_offered(bench: Bench, model: ScriptedModel) -> None:
-    bench.turn(Say("Hello."))
+def test_tools_that_go_past_the_policy_are_not_offered_or_refused(bench: Bench, model: ScriptedModel) -> None:
+    bench.turn(ToolCall("spawn_subagent", {"prompt": "x", "description": "y"}), Say("Hello."))
+    assert any("not offered here" in told for told in model.tool_results())
     offered = {
         tool["function"]["name"]
         for request in model.requests
@@ -144,7 +145,8 @@ def test_tools_that_go_past_the_policy_are_not_offered(bench: Bench, model: Scri
         for tool in request.body.get("tools", [])
     }
     assert "run_terminal_command" in offered
-    assert not offered & {"ask_user_question", "enter_plan_mode", "exit_plan_mode", "spawn_subagent", "workflow"}
+    assert "get_command_or_subagent_output" in offered, "commands in the background need it"
+    assert not offered & {"ask_user_question", "enter_plan_mode", "exit_plan_mode", "workflow", "scheduler_create"}
 
 
 def test_hooks_that_the_user_has_still_run(bench: Bench, grok_home: Path, tmp_path: Path) -> None:
@@ -158,7 +160,8 @@ def test_hooks_that_the_user_has_still_run(bench: Bench, grok_home: Path, tmp_pa
 
 def test_command_that_another_hook_changes_ends_the_turn(bench: Bench, grok_home: Path) -> None:
     (grok_home / "hooks").mkdir()
-    changed = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "sleep 9; touch b"}}}
+    rewritten = {"command": "sleep 9; touch b", "description": "x"}
+    changed = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": rewritten}}
     hook = {"hooks": [{"type": "command", "command": f"printf %s {shlex.quote(json.dumps(changed))}"}]}
     (grok_home / "hooks" / "own.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
     ran = bench.turn(Shell("touch a"), Say("Done."))

@@ -23,14 +23,14 @@ READING = frozenset({"read_file", "list_dir", "grep"})
 """Tools that read files: free in the turn's own folders, asked for elsewhere."""
 HARMLESS = frozenset(
     {
-        *("todo_write", "web_search", "search_tool", "scheduler_list"),
+        *("todo_write", "web_search", "search_tool"),
         *("get_command_or_subagent_output", "wait_commands_or_subagents", "kill_command_or_subagent"),
     }
 )
 """Tools that touch no file and start nothing: they are not asked for."""
 REFUSED = (
-    *("ask_user_question", "enter_plan_mode", "exit_plan_mode", "spawn_subagent", "workflow", "Agent"),
-    *("scheduler_create", "scheduler_delete", "send_feedback"),
+    *("ask_user_question", "enter_plan_mode", "exit_plan_mode", "spawn_subagent", "workflow"),
+    *("scheduler_create", "scheduler_delete", "scheduler_list", "send_feedback"),
 )
 """Questions go through the trailer; nobody approves a plan; subagents and workflows run tools of their own; nothing
 happens after the turn, and nothing is sent to the vendor."""

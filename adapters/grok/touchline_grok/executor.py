@@ -202,12 +202,13 @@ class GrokExecutor:
         text = f"\n{request.prompt}" if request.prompt.startswith("/") else request.prompt
         prompt.write_text(text, encoding="utf-8", errors="replace", newline="")
         agent.write_text(
-            agent_definition(python=sys.executable, hook=Path(hook.__file__), folder=folder), encoding="utf-8"
+            agent_definition(python=sys.executable, hook=Path(hook.__file__), folder=folder, refused=REFUSED),
+            encoding="utf-8",
         )
         session = "--resume" if request.resume else "--session-id"
         argv = [*self._command, "--output-format", "streaming-json", "--always-approve", "--verbatim"]
         argv += [session, request.session_id, "--prompt-file", str(prompt), "--agent", str(agent)]
-        argv += ["--no-subagents", "--no-plan", "--disallowed-tools", ",".join(REFUSED)]
+        argv += ["--no-subagents", "--no-plan"]
         for rule in (*DENIED, *(DENIED_TO_VERIFIERS if request.role == "verifier" else ())):
             argv += ["--deny", rule]
         model = request.model or self._settings.model
@@ -230,6 +231,8 @@ def _decide(call: HookCall, host: ExecutorHost) -> PermissionAnswer:
     """Reading where the turn may read is free; everything else that can change something is asked."""
     if call.truncated:
         return PermissionAnswer(False, "touchline: the call is too long to be judged; make it shorter")
+    if call.tool in REFUSED:
+        return PermissionAnswer(False, f"touchline: {call.tool} is not offered here; do the work in this session")
     if call.tool in HARMLESS or (call.tool in READING and call.inside):
         return PermissionAnswer(True)
     return host.permit(normalised(call.tool, call.input, call.call_id))
