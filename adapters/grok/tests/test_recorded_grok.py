@@ -75,6 +75,7 @@ def test_nobody_logged_in_is_told_with_what_to_do(play: Play, tmp_path: Path) ->
     "said",
     [
         'Session "x" not found locally, restoring conversation from remote...\nError: Failed to authenticate\n',
+        "Couldn't create session: Session does not exist",
         f"Error: Error: Session ID {SESSION} is already in use.\n",
     ],
 )

@@ -17,7 +17,9 @@ LOGIN = "run `grok login --device-code`, or set XAI_API_KEY"
 REASON_TEXT = 500
 """Code points of the CLI's own words that a reason quotes."""
 
-_LOST = re.compile(r"not found locally|session \S+ not found|is already in use|failed to restore", re.IGNORECASE)
+_LOST = re.compile(
+    r"not found locally|session \S+ not found|session does not exist|is already in use|failed to restore", re.IGNORECASE
+)
 _KEY = re.compile(r"not signed in|\(401\)|\(403\)|unauthori[sz]ed|authentication_error|grok login", re.IGNORECASE)
 _LIMIT = re.compile(r"usage limit|quota|insufficient.{0,20}(credit|balance|fund)|out of credits|\b402\b", re.IGNORECASE)
 _RATE = re.compile(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE)
