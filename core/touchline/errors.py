@@ -61,6 +61,10 @@ class ProcessError(TouchlineError):
     """A program could not be started by the process host."""
 
 
+class ProcessStartError(ProcessError):
+    """The machine could not start a program that is there: load, memory, process limits. Worth another try."""
+
+
 class GitError(TouchlineError):
     """A git operation was refused or failed; carries the command and git's own words."""
 

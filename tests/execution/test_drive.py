@@ -151,6 +151,14 @@ def test_program_that_cannot_be_started_is_not_installed(execute: Execute, drive
     assert "touchline-has-no-such-program" in turn.failure.reason
 
 
+def test_machine_that_cannot_start_it_now_is_a_crash_and_no_missing_program(execute: Execute, driver: Any) -> None:
+    def body(request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
+        raise ProcessStartError("agent was not started: its supervisor did not answer")
+        yield
+
+    assert kind(execute(driver(body))) is FailureKind.CRASHED
+
+
 def test_executor_that_refuses_itself_ends_the_run_with_its_own_words(execute: Execute, driver: Any) -> None:
     def body(request: TurnRequest, host: ExecutorHost) -> Iterator[Event]:
         raise ExecutorError("plain 0.1 is too old", fix="update it")

@@ -78,14 +78,18 @@ def test_a_driver_that_cannot_be_imported_is_refused_by_name_with_its_reason(
 ) -> None:
     install("touchline-quokka", "0.4", {GROUP: {"quokka": "quokka_driver:Quokka"}}, {"quokka_driver.py": code})
     said = load(python, "quokka")
-    assert said.startswith("refused executor 'quokka' from touchline-quokka 0.4 (quokka_driver:Quokka) failed to load: ")
+    assert said.startswith(
+        "refused executor 'quokka' from touchline-quokka 0.4 (quokka_driver:Quokka) failed to load: "
+    )
     assert reason in said
 
 
 def test_a_broken_driver_is_listed_as_such_and_breaks_no_other(
     install: Install, aider: str, python: Python, listed: Listed
 ) -> None:
-    install("touchline-quokka", "0.4", {GROUP: {"quokka": "quokka_driver:Quokka"}}, {"quokka_driver.py": "import not_there"})
+    install(
+        "touchline-quokka", "0.4", {GROUP: {"quokka": "quokka_driver:Quokka"}}, {"quokka_driver.py": "import not_there"}
+    )
     rows = listed()
     assert "No module named 'not_there'" in rows["quokka touchline-quokka"]["error"]
     assert rows["aider touchline-aider"]["error"] == ""

@@ -251,3 +251,30 @@ def test_what_was_too_large_to_compare_is_named() -> None:
     (found,) = coach_issues(CoachFacts((), 5, not_read=[f"tests/test_{n}.py" for n in range(30)]))
     assert found.issue.mechanism == "tests-not-compared"
     assert (found.issue.evidence or "").endswith("and 10 more")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os; os._exit(0)",
+        "    print('Ran 1 test in 0.0s')",
+        "print('===== 3 passed in 0.01s =====')",
+        "print('ok 1 - works')",
+        "os.kill(os.getpid(), 9)",
+    ],
+)
+def test_code_that_ends_or_speaks_for_the_test_runner_is_noticed(line: str) -> None:
+    facts = CoachFacts(changed=["value.py"], threshold=5, texts={"value.py": ("VALUE = 1\n", f"VALUE = 3\n{line}\n")})
+    found = [one.issue.mechanism for one in coach_issues(facts)]
+    assert "forges-test-result" in found
+
+
+def test_such_a_line_that_was_there_before_or_stands_in_a_test_is_not_a_forgery() -> None:
+    line = "os._exit(0)\n"
+    for path, texts in (
+        ("value.py", (line, f"{line}VALUE = 3\n")),
+        ("value.txt", ("", line)),
+        ("a.py", ("", "x = 1\n")),
+    ):
+        found = coach_issues(CoachFacts(changed=[path], threshold=5, texts={path: texts}))
+        assert "forges-test-result" not in [one.issue.mechanism for one in found]

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import get_args
 
 from touchline.documents.base import Usage
-from touchline.errors import ExecutorError, ProcessError
+from touchline.errors import ExecutorError, ProcessError, ProcessStartError
 from touchline.execution.budget import Budget, add_usage, overspent
 from touchline.execution.host import Permit, TurnHost
 from touchline.execution.masking import mask_event
@@ -164,6 +164,9 @@ def _drive(
     try:
         events = executor.run_turn(request, host)
         failure = _consume(executor, request, host, tally, emit, budget, events)
+    except ProcessStartError as error:
+        # The program is there: nothing that a person has to mend before the next try.
+        failure = Failure(FailureKind.CRASHED, str(error))
     except (ExecutorError, ProcessError) as error:
         failure = Failure(FailureKind.NOT_INSTALLED, str(error))
     except Exception as error:  # noqa: BLE001 - plugin isolation: a driver's defect is a failed turn

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from touchline.errors import ProcessError
+from touchline.errors import ProcessError, ProcessStartError
 from touchline.process import supervisor
 from touchline.process.cancel import Cancellation
 from touchline.process.child import Child
@@ -130,13 +130,13 @@ def _await_start(control: socket.socket, frame: bytes, *, program: str, cwd: Pat
         while b"\n" not in heard:
             words = control.recv(4096)
             if not words:
-                raise ProcessError(
+                raise ProcessStartError(
                     f"{program} was not started: its supervisor ended at once",
                     fix="Check memory and process limits of this machine, then try again.",
                 )
             heard += words
     except OSError as problem:
-        raise ProcessError(
+        raise ProcessStartError(
             f"{program} was not started: its supervisor did not answer ({problem})",
             fix="Check the load and the process limits of this machine, then try again.",
         ) from problem

@@ -29,6 +29,12 @@ _HIDING = re.compile(
 _RUN_STATE = re.compile(
     r"(?:^|/)\.(?:player-coach|touchline)/|(?:^|/)player-coach/[^/]+/[^/]+/|(?:^|/)feedback/[^/]+/turn-\d+\.md$"
 )
+_SOURCE = re.compile(r"\.(?:py|js|cjs|mjs|ts|rb|go|php)\Z")
+_FORGING = re.compile(
+    r"\bos\._exit\s*\(|\bos\.(?:kill|abort)\s*\(|\bprocess\.reallyExit\s*\(|\bexit!\s*(?:\(|$)"
+    r"|\bRan \d+ tests? in\b|=+ ?\d+ passed|^\s*(?:print\()?[\"']?(?:ok|not ok) \d+\b"
+)
+"""Ends the process past everything that a test runner does, or prints what a runner prints."""
 _REDIRECTING = ("go.mod", "Cargo.toml", "requirements.txt")
 
 
@@ -67,6 +73,13 @@ def coach_issues(facts: CoachFacts) -> list[Reported]:
         if hidden:
             what = "a change of attributes can hide files from review"
             found.append(_issue("hidden-from-review", what, noticed, path=path, evidence="\n".join(hidden)))
+        forging = _forging_lines(path, texts)
+        if forging:
+            what = "code that is no test ends the process at once, or prints a test runner's own words"
+            evidence = "\n".join(forging)
+            found.append(
+                _issue("forges-test-result", what, noticed, path=path, evidence=evidence, class_="correctness")
+            )
         if (path in added and _RUN_STATE.search(path)) or _is_ledger(path, texts):
             found.append(_issue("run-state", "state of a run lies in the repository", noticed, path=path))
     found += _on_tests(facts, noticed)
@@ -87,7 +100,13 @@ def coach_issues(facts: CoachFacts) -> list[Reported]:
 def needs_text(path: str) -> bool:
     """Whether `coach_issues` wants both sides of this file."""
     name = path.rpartition("/")[2]
-    return name in MIXED or name in (".gitattributes", "ledger.json", *_REDIRECTING) or is_test_file(path)
+    named = name in MIXED or name in (".gitattributes", "ledger.json", *_REDIRECTING)
+    return named or is_test_file(path) or is_source(path)
+
+
+def is_source(path: str) -> bool:
+    """Whether this is code of a language in which a test run can be ended from inside."""
+    return _SOURCE.search(path) is not None
 
 
 def manifest_paths() -> tuple[str, ...]:
@@ -101,10 +120,12 @@ def _on_tests(facts: CoachFacts, noticed: int) -> list[Reported]:
         _issue(one.mechanism, one.what, noticed, path=one.path, evidence=one.evidence, class_="correctness")
         for one in weakenings(texts)
     ]
-    if facts.not_read:
-        shown = [quote_path(path) for path in facts.not_read[:MAX_NAMED]]
-        more = [f"and {len(facts.not_read) - MAX_NAMED} more"] if len(facts.not_read) > MAX_NAMED else []
-        what = f"{len(facts.not_read)} changed files of tests and checks are too large to be compared by machine"
+    # Plain code is looked into for one thing only; a large file of it is no reason for a finding.
+    unread = [path for path in facts.not_read if is_test_file(path) or not is_source(path)]
+    if unread:
+        shown = [quote_path(path) for path in unread[:MAX_NAMED]]
+        more = [f"and {len(unread) - MAX_NAMED} more"] if len(unread) > MAX_NAMED else []
+        what = f"{len(unread)} changed files of tests and checks are too large to be compared by machine"
         evidence = "\n".join([*shown, *more])
         found.append(_issue("tests-not-compared", what, noticed, evidence=evidence, class_="correctness"))
     return found
@@ -117,6 +138,14 @@ def _hiding_lines(path: str, texts: tuple[str, str] | None) -> list[str]:
         return ["its text could not be read"]
     before = set(texts[0].splitlines())
     return [line for line in texts[1].splitlines() if line not in before and _HIDING.search(line)]
+
+
+def _forging_lines(path: str, texts: tuple[str, str] | None) -> list[str]:
+    if texts is None or not is_source(path) or is_test_file(path):
+        return []
+    before = set(texts[0].splitlines())
+    lines = [line.strip() for line in texts[1].splitlines() if line not in before and _FORGING.search(line)]
+    return [line[:200] for line in lines[:MAX_NAMED]]
 
 
 def _is_ledger(path: str, texts: tuple[str, str] | None) -> bool:
