@@ -35,6 +35,7 @@ from touchline.api import (
     TurnRequest,
     UsageReported,
 )
+from touchline.errors import ProcessStartError
 from touchline.execution import Budget, ExecutedTurn
 from touchline.process.cancel import Cancellation
 from touchline.turn.raw import read_processes
@@ -156,7 +157,9 @@ def test_machine_that_cannot_start_it_now_is_a_crash_and_no_missing_program(exec
         raise ProcessStartError("agent was not started: its supervisor did not answer")
         yield
 
-    assert kind(execute(driver(body))) is FailureKind.CRASHED
+    turn = execute(driver(body))
+    assert kind(turn) is FailureKind.CRASHED
+    assert turn.failure.reason.startswith("agent was not started")
 
 
 def test_executor_that_refuses_itself_ends_the_run_with_its_own_words(execute: Execute, driver: Any) -> None:
