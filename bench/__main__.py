@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import gates, looping, parsing, probing, recording, startup
+from bench import clis, gates, looping, parsing, probing, recording, startup
 from bench.rows import Row, table
 from bench.scale import Scale
 
@@ -24,6 +24,7 @@ BENCHMARKS: Mapping[str, Callable[[Scale], list[Row]]] = {
     "record": recording.events,
     "memory": recording.memory,
     "probe": probing.run,
+    "clis": clis.run,
 }
 """Every benchmark by name; its rows carry the name or begin with it."""
 
@@ -57,6 +58,7 @@ def main() -> int:
 
 def _leave_the_user_alone(root: Path) -> None:
     """Everything that is started here finds an empty home, and no configuration of git or touchline."""
+    os.environ[clis.FOLDER_VARIABLE] = os.environ.get("TOUCHLINE_CLIS", "")
     for variable in list(os.environ):
         if variable.startswith(("GIT_", "TOUCHLINE_", "XDG_")):
             del os.environ[variable]

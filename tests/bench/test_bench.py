@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,9 @@ NAMES = ("help", "loop", "stream", "trailer", "decide", "record", "memory", "pro
 
 def bench(*argv: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bench", *argv]
+    env = {name: value for name, value in os.environ.items() if name != "TOUCHLINE_CLIS"}
     return subprocess.run(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
+        command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
     )
 
 
