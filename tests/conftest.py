@@ -20,6 +20,7 @@ _KEPT = (
     "TMPDIR",
     "CI",
     "TOUCHLINE_CLIS",
+    "TOUCHLINE_KILLS",
     "PYTHONPATH",
     "VIRTUAL_ENV",
     "COVERAGE_PROCESS_START",
