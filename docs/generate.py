@@ -27,6 +27,7 @@ def configuration() -> str:
         "`touchline.yaml` in the repository, `--config PATH`, environment (`TOUCHLINE_CFG__RUN__SEVERITY=7`), flags.",
         "Denials of all levels add up. `touchline config show --origin` says where each value came from;",
         "`touchline init` writes a start.",
+        "Times are seconds, or a number with a unit: 90, 30m, 1h. A command is a line of words, or a list of them.",
         "The repository's file is read as it stood at the start of the run, never from the work being judged.",
         "",
         "| key | default | meaning |",

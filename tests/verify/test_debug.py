@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from touchline.documents.ledger import Finding
-from touchline.verify.debug import diagnose
+from touchline.verify.debug import THE_PLAN, diagnose, named_by_plan
 from touchline.verify.folding import number
 from touchline.verify.tester import RanTests, excused, from_result, rechecks
 from touchline.verify.testrun import TestCommand, TestCounts, TestFailure, TestsResult
@@ -145,3 +145,35 @@ def test_an_incomplete_run_of_the_tests_rechecks_nothing() -> None:
     assert rechecks(result(status="BLOCKED"), known) == []
     assert rechecks(result(failure("b"), counts=TestCounts(failed=7)), known) == []
     assert rechecks(result(status="PASSED", counts=TestCounts(skipped=4)), known) == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "named"),
+    [
+        ("Make the test in tests/test_calc.py pass.", True),
+        ("The tests in `tests/` describe it.", True),
+        ("See test_calc.py.", True),
+        ("`test_add` must pass.", True),
+        ("Write a parser; see other_tests/test_calc.pyx.", False),
+        ("Add an option.", False),
+        ("", False),
+    ],
+)
+def test_a_test_that_the_plan_names_is_what_the_change_is_about(plan: str, named: bool) -> None:
+    assert named_by_plan(plan, "tests/test_calc.py", "tests/test_calc.py::test_add") is named
+
+
+def test_a_failure_that_the_plan_names_is_never_excused_as_older() -> None:
+    now = result(failure("tests/test_a.py::test_add"))
+    tests = from_result(now, threshold=5, notes=())
+    (found,) = diagnose(
+        number(tests.reported),
+        now,
+        now,
+        base_commit=BASE,
+        changed=(),
+        threshold=5,
+        work_tree=TREE,
+        plan="Make tests/test_a.py pass.",
+    )
+    assert (found.pre_existing, found.touched_by_diff) == ("yes", [THE_PLAN])

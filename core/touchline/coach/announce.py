@@ -24,12 +24,19 @@ def announcement(ledger: Ledger, place: Place, *, checks: list[str]) -> list[str
     return [
         f"{begun} run {ledger.run_number}: {plan_summary(plan)}",
         f"plan:      {ledger.plan_file}",
-        f"branch:    {branch}; local run, nothing is published, CI is nobody's",
+        f"branch:    {branch}{_where(ledger)}",
         f"budget:    {ledger.max_turns} turns, severity {ledger.severity_threshold} and above blocks",
         f"player:    {ledger.run.options.executor}{model}",
         *checks,
         f"ledger:    {place.folder.ledger}",
     ]
+
+
+def _where(ledger: Ledger) -> str:
+    if ledger.run.mode == "no-pr":
+        return "; local run: nothing is committed or published, no CI"
+    owner = "yours" if ledger.run.options.no_ci else "waited for here"
+    return f" -> {ledger.run.target_branch} ({ledger.base_ref}); published as a draft, CI is {owner}"
 
 
 def changes_before(repo: Repository) -> list[str]:

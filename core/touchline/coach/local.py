@@ -96,7 +96,8 @@ def record_turn(run: Run, turn: int) -> None:
     rows = [one.model_copy(update=update) if one is row else one for one in ledger.turns]
     state = ledger.run.model_copy(update={"owned_paths": sorted(quote_path(path) for path in owned)})
     run.store.write(ledger.model_copy(update={"turns": rows, "run": state}))
-    run.progress.say(f"turn {turn}: {len(changed)} paths changed" if changed else f"turn {turn}: nothing changed")
+    count = f"{len(changed)} path{'s' if len(changed) > 1 else ''}" if changed else "nothing"
+    run.progress.say(f"turn {turn}: {count} changed")
 
 
 def clear_intents(repo: Repository, ledger: Ledger) -> None:

@@ -208,7 +208,8 @@ def _ready(name: str, readiness: Readiness) -> Check:
     if not readiness.installed:
         return Check(label, "warning", readiness.problem or "not installed", readiness.fix)
     known = {True: "logged in", False: "not logged in", None: "login not checked"}[readiness.logged_in]
-    detail = ", ".join(part for part in (readiness.version, known, readiness.problem) if part)
+    parts = dict.fromkeys(part for part in (readiness.version, known, readiness.problem) if part)
+    detail = ", ".join(parts)
     if readiness.problem or readiness.logged_in is False:
         return Check(label, "warning", detail, readiness.fix)
     return Check(label, "ok", detail)

@@ -62,7 +62,7 @@ def touchline_run_ended(ledger: Ledger, folder: Path, status: str, reason: str) 
 
 @hookspec
 def touchline_step_planned(ledger: Ledger, step: str) -> None:
-    """Called before each step; `step` is its name, such as "RunTurn". A failure is logged."""
+    """Called before each step; `step` is its name, such as "PlayTurn". A failure is logged."""
 
 
 @hookspec

@@ -160,7 +160,7 @@ def _limit(name: str, limits: Mapping[str, float]) -> dict[str, float]:
 def _kind(secret_type: str) -> str:
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
-    found = get_mapping_from_secret_type_to_class().get(secret_type)
+    found: type | None = get_mapping_from_secret_type_to_class().get(secret_type)
     return DETECTORS.get(found.__name__, "secret") if found else "secret"
 
 

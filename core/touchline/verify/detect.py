@@ -16,6 +16,7 @@ from pathlib import Path
 
 from touchline.errors import ProcessError
 from touchline.ledger.atomic import read_regular
+from touchline.process import run
 from touchline.verify.testrun import TestCommand
 
 Read = Callable[[str], str | None]
@@ -31,6 +32,7 @@ _PYTEST_WORD = re.compile(r"(?<![\w-])pytest(?![\w])", re.IGNORECASE)
 _LOCKED_RUNNERS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"}
 _NODE_MANAGERS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
 _VENVS = (".venv", "venv")
+IMPORT_S = 20.0
 _TEST_FOLDERS = ("tests", "test")
 _PYTHON_SOURCE = re.compile(r"[^/]+\.py|tests?/(?:test_\w+|\w+_test)\.py")
 
@@ -75,9 +77,30 @@ def detect_in(folder: Path, *, path: str | None = None) -> TestCommand | None:
             f"cannot look for tests in {folder}: {error.strerror or error}", fix="Check the path."
         ) from error
     command = detect(names, read, has_program=has_program)
+    if command is not None and command.argv[1:3] == ("-m", "pytest"):
+        command = _with_what_is_installed(command, folder, names, has_program)
     if command is None or "/" not in command.argv[0]:
         return command
     return TestCommand((str(folder.absolute() / command.argv[0]), *command.argv[1:]), command.why)
+
+
+def _with_what_is_installed(
+    command: TestCommand, folder: Path, names: Collection[str], has_program: HasProgram
+) -> TestCommand:
+    """`command` if its interpreter has pytest; else the program pytest, else unittest: what can really be run."""
+    interpreter = command.argv[0]
+    program = str(folder / interpreter) if "/" in interpreter else interpreter
+    try:
+        asked = run([program, "-I", "-c", "import pytest"], cwd=folder, timeout_s=IMPORT_S)
+    except ProcessError:
+        return command
+    if asked.returncode == 0:
+        return command
+    if has_program("pytest"):
+        return TestCommand(("pytest",), f"{command.why}; {interpreter} has no pytest, the program pytest is there")
+    where = next((name for name in _TEST_FOLDERS if name in names), None)
+    argv = (interpreter, "-m", "unittest", "discover", *(("-s", where) if where else ()))
+    return TestCommand(argv, f"{command.why}; but {interpreter} has no pytest")
 
 
 def _python(names: Collection[str], read: Read, has_program: HasProgram) -> TestCommand | None:

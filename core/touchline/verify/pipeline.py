@@ -291,6 +291,7 @@ class _Verification:
             changed=material.changed,
             threshold=request.threshold,
             work_tree=request.repo.work_tree,
+            plan=request.plan,
         )
         tests = tester.excused(tests, diagnoses, reported)
         rechecked = tester.rechecks(tests.result, request.known)
