@@ -67,6 +67,14 @@ class RunFolder:
         """Whole outputs of commands."""
         return self.path / "output"
 
+    def process_mark(self, run_number: str) -> str:
+        """What the programs of this run carry in their environment; the next start of the run kills what has it.
+
+        Two runs may begin in one second and then have one number, so the place is part of the mark.
+        """
+        place = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:16]
+        return f"{run_number}-{place}"
+
     def feedback(self, run_number: str, turn: int) -> Path:
         """The feedback file given to turn `turn` of run `run_number`."""
         return self.path / "feedback" / _run_number(run_number) / f"turn-{_count(turn)}.md"

@@ -27,9 +27,13 @@ def test_installer_without_exactly_one_folder_says_how_to_use_it(arguments: list
     assert "usage:" in done.stderr
 
 
-def test_installer_without_npm_says_so_and_installs_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("environment", "status"), [({}, 0), ({"CI": "true"}, 1)])
+def test_installer_without_npm_says_so_installs_nothing_and_fails_only_ci(
+    tmp_path: Path, environment: dict[str, str], status: int
+) -> None:
     argv = [sys.executable, str(FOLDER / "install.py"), str(tmp_path / "clis")]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env={"PATH": str(tmp_path)})
-    assert done.returncode == 1
+    place = {"PATH": str(tmp_path), **environment}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=place)
+    assert done.returncode == status
     assert "npm is not installed" in done.stderr
     assert not (tmp_path / "clis").exists()

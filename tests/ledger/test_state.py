@@ -178,6 +178,17 @@ def test_numbers_in_a_run_folder_cannot_be_paths() -> None:
         folder.report(0)
 
 
+def test_runs_of_one_second_in_two_places_do_not_share_the_mark_of_their_programs(tmp_path: Path) -> None:
+    one, other, link = (RunFolder(tmp_path / name) for name in ("one", "other", "link"))
+    one.path.mkdir()
+    link.path.symlink_to(one.path)
+    mark = one.process_mark("20260101000000")
+    assert mark.startswith("20260101000000-")
+    assert other.process_mark("20260101000000") != mark
+    assert one.process_mark("20260101000001") != mark
+    assert link.process_mark("20260101000000") == mark
+
+
 def test_the_state_root_follows_xdg_then_home(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -166,7 +166,7 @@ def _services(run: Run, ledger: Ledger) -> VerifyServices:
         exerciser=run.checks.exerciser,
         permit=run.gates.permit_verifier,
         cancel=run.cancel,
-        run_id=ledger.run_number,
+        run_id=run.store.folder.process_mark(ledger.run_number),
         secrets=run.secrets,
         say=run.progress.say,
     )

@@ -122,7 +122,7 @@ def open_ledger(
     """
     found = store.read() if store.exists() else None
     if found is not None:
-        sweep(found.run_number)
+        sweep(place.folder.process_mark(found.run_number))
         local.clear_intents(place.repo, found)
         for folder in sorted(place.folder.output.glob("verify-*")):
             remove_leftovers(place.repo, folder)

@@ -123,7 +123,7 @@ class Talk:
             permit=self._permit,
             observe=self._observe,
             cancel=run.cancel,
-            run_id=self.ledger.run_number,
+            run_id=run.store.folder.process_mark(self.ledger.run_number),
             budget=turn_budget(self.ledger),
             secrets=run.secrets,
         )
