@@ -236,7 +236,7 @@ def test_no_repetition_makes_the_search_of_tokens_slow(scanner: Scanner, piece: 
 
 
 def test_what_was_not_scanned_in_time_stops_and_is_named(scanner: Scanner) -> None:
-    hurried = dataclasses.replace(scanner, timeout_s=0.02)
+    hurried = dataclasses.replace(scanner, timeout_s=0.001)
     scan = hurried.scan_sources([whole("a.py", "x = 1\n")])
     assert scan.stops
     assert scan.reasons()[0] == "(file names): the scan did not end within 0 seconds"
