@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -231,6 +232,17 @@ def test_a_program_starts_with_ordinary_signals_in_a_session_of_its_own(
     """)
     done = run(argv, cwd=tmp_path, timeout_s=20, supervised=supervised)
     assert done.stdout == b"True 0\nFalse False\n"
+
+
+@both_forms
+def test_a_program_hears_interrupts_even_where_we_ignore_them(program, tmp_path: Path, supervised: bool) -> None:
+    argv = program("time.sleep(60)")
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        done = run(argv, cwd=tmp_path, timeout_s=0.5, stop_s=10, supervised=supervised)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (done.ending, done.returncode) == ("wall", -signal.SIGINT)
 
 
 @both_forms

@@ -8,6 +8,7 @@ limits and the same end of the whole tree at a timeout, but a SIGKILL of ours le
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -84,14 +85,15 @@ def run(
 
     Of stdout and of stderr the first (or, by `keep`, the last) `max_output_bytes` are kept each; the rest is
     read and dropped. `output_path` records both as they come, up to `max_file_bytes`. Only a supervisor can tell
-    silence from work, so `idle_s` brings one. Raises ProcessError when the program cannot be started or the
+    silence from work, so `idle_s` brings one; so does a process of ours that ignores interrupts (a background job
+    of a script), since a program inherits that. Raises ProcessError when the program cannot be started or the
     record not be written; any exit status, timeout or cancellation is a value.
     """
     stdout = Tail(max_output_bytes) if keep == "tail" else Head(max_output_bytes)
     stderr = Tail(max_output_bytes) if keep == "tail" else Head(max_output_bytes)
     with Recording(output_path, max_file_bytes) as record:
         to_stdout, to_stderr = record.before(stdout.add), record.before(stderr.add)
-        if supervised or idle_s is not None:
+        if supervised or idle_s is not None or _ignores_interrupts():
             limits = ProcessLimits(
                 wall_s=timeout_s, idle_s=timeout_s if idle_s is None else idle_s, stop_s=stop_s, grace_s=timeout_s
             )
@@ -131,3 +133,7 @@ def run(
         duration_s,
         bool(stdout.dropped or stderr.dropped),
     )
+
+
+def _ignores_interrupts() -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
