@@ -1,6 +1,7 @@
-"""The only module that plugins import (spec page 8, "Plugins"): re-exports, nothing of its own.
+"""The contract that plugins import (spec page 8, "Plugins"): re-exports, nothing of its own.
 
-What stands here is the plugin API of version `API_VERSION`; everything else in touchline may change at any time.
+What stands here, and the toolbox `touchline.agent_cli` for drivers of command lines, is the plugin API of version
+`API_VERSION`; everything else in touchline may change at any time.
 """
 
 from __future__ import annotations

@@ -13,10 +13,13 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from touchline.agent_cli.failures import without_result
+from touchline.agent_cli.readiness import ONLY_LOOPBACK, judge_version
+from touchline.agent_cli.reading import read_turn, send
 from touchline.api import (
     API_VERSION,
     Capability,
@@ -30,14 +33,13 @@ from touchline.api import (
     QuestionAsked,
     Readiness,
     Rehearsal,
-    TurnEnded,
     TurnRequest,
     TurnSettlement,
     clean_environment,
     question_or_silent,
     run_program,
 )
-from touchline_claude.outcome import LOGIN, without_result
+from touchline_claude.outcome import LOGIN, SIGNS
 from touchline_claude.stream import ClaudeStream, PermissionRequest, UnsupportedRequest
 
 OLDEST = (2, 1, 197)
@@ -94,20 +96,13 @@ class ClaudeExecutor:
                 problem=error.what,
                 fix="npm install -g @anthropic-ai/claude-code, or set executors.claude.command",
             )
-        found = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
-        if found is None:
-            return Readiness(
-                installed=True,
-                problem=f"`{self._command[0]} --version` gave no version: {version.strip()[:200]!r}",
-                fix="reinstall it, or set executors.claude.command",
-            )
-        if tuple(int(part) for part in found.groups()) < OLDEST:
-            needed = ".".join(map(str, OLDEST))
-            return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="claude update")
+        judged = judge_version(version, command=self._command[0], oldest=OLDEST, name=self.name, update="claude update")
+        if judged.problem:
+            return judged
         logged_in = _logged_in(self._ask("auth", "status"))
         if logged_in is False:
-            return Readiness(True, found[0], False, problem="not logged in", fix=LOGIN)
-        return Readiness(True, found[0], logged_in)
+            return Readiness(True, judged.version, False, problem="not logged in", fix=LOGIN)
+        return Readiness(True, judged.version, logged_in)
 
     def rehearsal(self, model_url: str) -> Rehearsal:
         """The address of the local model; a key that is none where the user has no login."""
@@ -116,10 +111,7 @@ class ClaudeExecutor:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1",
-            # Settings of the user may name another address: nothing but this machine can be reached.
-            "HTTPS_PROXY": "http://127.0.0.1:9",
-            "HTTP_PROXY": "http://127.0.0.1:9",
-            "NO_PROXY": "127.0.0.1,localhost",
+            **ONLY_LOOPBACK,
         }
         if self.check().logged_in is False:
             env["ANTHROPIC_API_KEY"] = "rehearsal-without-a-key"
@@ -129,37 +121,33 @@ class ClaudeExecutor:
         """One process: the prompt goes in, events come out, permissions are answered in between."""
         environment = {**ENVIRONMENT, **self._own_retries(), **self._settings.env}
         with host.start(self._argv(request), stdin=None, env=environment, unset=self._settings.env_remove) as child:
-            _send(child, _user_message(request.prompt))
+            send(child, _user_message(request.prompt))
             yield from self.read_program(request, child, host)
 
     def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
         """What the CLI prints, as events; its requests are answered."""
         stream = ClaudeStream(session_id=request.session_id, resumed=request.resume)
-        for line in program.lines():
-            if line.late:
-                yield Notice(f"late output was not accepted: {line.text[:200]}")
-                continue
-            if line.oversized:
-                yield Notice(f"a line of {line.size} bytes was too long and was dropped")
-                continue
-            for item in stream.feed(line.text):
+
+        def handle(line: str) -> Iterator[Event]:
+            for item in stream.feed(line):
                 if isinstance(item, PermissionRequest):
                     answer = host.permit(item.asked)
                     if not answer.allowed:
                         stream.deny(item.asked.id)
-                    _send(program, _answer(item, answer))
+                    send(program, _answer(item, answer))
                 elif isinstance(item, UnsupportedRequest):
-                    _send(program, _refusal(item))
+                    send(program, _refusal(item))
                     yield Notice(f"the CLI asked for {item.subtype or 'something'}, which is not offered")
                 else:
                     yield item
-            if stream.result is not None:
-                break
-        if stream.result is not None:
-            program.finish(request.limits.grace_s)
-            if program.ending == "grace":
-                yield Notice("the CLI did not exit after its result and was stopped")
-        yield stream.result or TurnEnded("", without_result(program.ending, program.returncode, program.stderr_tail))
+
+        yield from read_turn(
+            program,
+            handle,
+            lambda: stream.result,
+            grace_s=lambda _: request.limits.grace_s,
+            without_result=lambda: without_result(program.ending, program.returncode, program.stderr_tail, signs=SIGNS),
+        )
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default: the CLI's own question tool is disallowed, so there is no guard to add."""
@@ -208,10 +196,6 @@ def _logged_in(status: str) -> bool | None:
         return None
     said = value.get("loggedIn") if isinstance(value, dict) else None
     return said if isinstance(said, bool) else None
-
-
-def _send(program: Program, message: Mapping[str, Any]) -> None:
-    program.write(json.dumps(message).encode() + b"\n")
 
 
 def _user_message(prompt: str) -> dict[str, Any]:

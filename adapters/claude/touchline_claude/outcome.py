@@ -9,20 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from touchline.api import Ending, Failure, FailureKind, TurnEnded
-from touchline_claude.values import flag, items, number, text, whole
+from touchline.agent_cli.failures import REASON_TEXT, Sign
+from touchline.agent_cli.fields import flag, iso_utc, items, number, text, whole
+from touchline.api import Failure, FailureKind, TurnEnded
 
 LOGIN = "run `claude` once and log in with /login, or set ANTHROPIC_API_KEY"
-REASON_TEXT = 500
-"""Code points of the CLI's own words that a reason quotes."""
-
 _LOST_SESSION = re.compile(r"no conversation found|session id \S+ is already in use", re.IGNORECASE)
 _OLD_LIMIT = re.compile(r"usage limit reached\|(\d{9,11})")
 _LIMIT_WORDS = re.compile(r"you've hit your .{0,40}limit|usage limit reached", re.IGNORECASE)
 _USAGE_ERROR = re.compile(r"^error: (unknown option|unknown command|option .* argument)", re.IGNORECASE | re.MULTILINE)
+SIGNS: tuple[Sign, ...] = (
+    (_LOST_SESSION, FailureKind.LOST_RESUME, "the session cannot be used"),
+    (_USAGE_ERROR, FailureKind.PROTOCOL, "this version of the CLI does not know our options; update it"),
+)
+"""What standard error tells of an end without a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class RateLimit:
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> RateLimit:
         """From the `rate_limit_info` of an event."""
-        return cls(text(info, "status"), text(info, "rateLimitType"), _iso(number(info, "resetsAt")))
+        return cls(text(info, "status"), text(info, "rateLimitType"), iso_utc(number(info, "resetsAt")))
 
 
 def ended(result: Mapping[str, Any], *, limit: RateLimit, session_id: str) -> TurnEnded:
@@ -73,7 +75,7 @@ def api_failure(status: int, reason: str, limit: RateLimit) -> Failure:
     """An error of the model API, by status; without one by what the CLI says."""
     old = _OLD_LIMIT.search(reason)
     if old or limit.status == "rejected" or (status in (0, 429) and _LIMIT_WORDS.search(reason)):
-        return Failure(FailureKind.USAGE_LIMIT, reason, _iso(float(old[1])) if old else limit.resets_at)
+        return Failure(FailureKind.USAGE_LIMIT, reason, iso_utc(float(old[1])) if old else limit.resets_at)
     if status == 429:
         return Failure(FailureKind.RATE_LIMIT, reason)
     if status in (401, 403) or re.search(r"not logged in|/login|invalid api key|credit balance", reason, re.IGNORECASE):
@@ -81,33 +83,3 @@ def api_failure(status: int, reason: str, limit: RateLimit) -> Failure:
     if status == 404:
         return Failure(FailureKind.PROTOCOL, f"{reason}; check the model's name (--model)")
     return Failure(FailureKind.MODEL_ERROR, reason)
-
-
-def without_result(ending: Ending, returncode: int | None, stderr: str) -> Failure:
-    """The failure of a process that ended without a `result`; `stderr` is the tail of what it said there."""
-    said = stderr.strip()[-REASON_TEXT:]
-    tail = f": {said}" if said else ""
-    if ending == "wall":
-        return Failure(FailureKind.TIMEOUT, f"the turn's time was over before the CLI gave a result{tail}")
-    if ending == "idle":
-        return Failure(FailureKind.STALLED, f"the CLI was silent for too long{tail}")
-    if ending == "cancelled":
-        return Failure(FailureKind.CANCELLED, "the CLI was stopped")
-    if _LOST_SESSION.search(said):
-        return Failure(FailureKind.LOST_RESUME, said)
-    if _USAGE_ERROR.search(said):
-        return Failure(FailureKind.PROTOCOL, f"this version of the CLI does not know our options{tail}; update it")
-    if ending == "exited" and returncode == 0:
-        return Failure(FailureKind.LOST_RESULT, f"the CLI exited with status 0 but gave no result{tail}")
-    if ending == "exited" and returncode is not None and returncode < 0:
-        return Failure(FailureKind.CRASHED, f"the CLI was killed by signal {-returncode}{tail}")
-    if ending == "exited":
-        return Failure(FailureKind.CRASHED, f"the CLI exited with status {returncode} without a result{tail}")
-    return Failure(FailureKind.LOST_RESULT, f"how the CLI ended is not known ({ending}){tail}")
-
-
-def _iso(seconds: float) -> str | None:
-    """ISO 8601 UTC of a Unix time; None for what is none."""
-    if not 0 < seconds < 253402300800:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from touchline.agent_cli.fields import flag, items, mapping, number, text, whole
 from touchline.api import (
     Event,
     Notice,
@@ -27,7 +28,6 @@ from touchline.api import (
     UsageReported,
 )
 from touchline_claude.outcome import RateLimit, ended
-from touchline_claude.values import flag, items, mapping, number, text, whole
 
 NOTICE_TEXT = 300
 """Code points of a line that could not be understood which are shown."""

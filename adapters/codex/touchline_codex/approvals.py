@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from touchline.agent_cli.fields import items, mapping, text
 from touchline.api import PermissionAnswer, PermissionAsked
-from touchline_codex.values import items, mapping, text
 
 COMMAND = "item/commandExecution/requestApproval"
 PATCH = "item/fileChange/requestApproval"

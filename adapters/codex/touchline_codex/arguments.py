@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from touchline_codex.values import mapping
+from touchline.agent_cli.fields import mapping
 
 OFF = ("plugins", "apps", "unbounded_connection_retries", "unified_exec_tty")
 FEATURES = tuple(argument for name in OFF for argument in ("--disable", name))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from touchline.agent_cli.fields import encodable, mapping, text
 from touchline.api import Event, Failure, FailureKind, Notice, PermissionAnswer, SessionStarted, TurnEnded
 from touchline_codex.approvals import (
     COMMAND,
@@ -24,7 +25,6 @@ from touchline_codex.approvals import (
 )
 from touchline_codex.notifications import NOTICE_TEXT, TurnEvents
 from touchline_codex.outcome import refused_call
-from touchline_codex.values import encodable, mapping, text
 
 Message = dict[str, Any]
 

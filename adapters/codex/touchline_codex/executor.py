@@ -11,15 +11,17 @@ approves.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from touchline.agent_cli.failures import without_result
+from touchline.agent_cli.fields import text
+from touchline.agent_cli.readiness import ONLY_LOOPBACK, judge_version
+from touchline.agent_cli.reading import read_turn, send
 from touchline.api import (
     API_VERSION,
     Capability,
@@ -34,7 +36,6 @@ from touchline.api import (
     QuestionAsked,
     Readiness,
     Rehearsal,
-    TurnEnded,
     TurnRequest,
     TurnSettlement,
     clean_environment,
@@ -43,13 +44,12 @@ from touchline.api import (
 )
 from touchline_codex.approvals import PermissionRequest
 from touchline_codex.arguments import FEATURES, merged, overrides, turn_arguments
-from touchline_codex.conversation import Conversation, Message, Send, TurnPlan
+from touchline_codex.conversation import Conversation, Send, TurnPlan
 from touchline_codex.gitdirs import git_folders
 from touchline_codex.home import layer, trusted_hooks, users_config, users_home
-from touchline_codex.outcome import without_end
+from touchline_codex.outcome import SIGNS
 from touchline_codex.program import native
 from touchline_codex.readiness import login, own_key_variable, sandbox_problem
-from touchline_codex.values import text
 
 OLDEST = (0, 171, 0)
 """The oldest version that was driven; an older one is refused, since its protocol is not known to us."""
@@ -71,9 +71,6 @@ class _Start:
     env: Mapping[str, str]
     unset: tuple[str, ...]
     plan: TurnPlan
-
-
-REHEARSAL_KEY = "TOUCHLINE_REHEARSAL_KEY"
 
 
 class CodexExecutor:
@@ -109,22 +106,15 @@ class CodexExecutor:
                     problem=error.what,
                     fix="npm install -g @openai/codex, or set executors.codex.command",
                 )
-            found = re.search(r"(\d+)\.(\d+)\.(\d+)", told)
-            if found is None:
-                return Readiness(
-                    installed=True,
-                    problem=f"`{self._command[0]} --version` gave no version: {told.strip()[:200]!r}",
-                    fix="reinstall it, or set executors.codex.command",
-                )
-            if tuple(int(part) for part in found.groups()) < OLDEST:
-                needed = ".".join(map(str, OLDEST))
-                return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="codex update")
+            judged = judge_version(told, command=self._command[0], oldest=OLDEST, name=self.name, update="codex update")
+            if judged.problem:
+                return judged
             status = self._ask(folder, home, *FEATURES, "login", "status")
             config = self._config(environment)
             logged_in, problem, fix = login(status, config, environment, key_variable=KEY_VARIABLE)
             if not problem and not self._own_sandbox():
                 problem, fix = sandbox_problem(self._ask(folder, home, "sandbox", "--", "true"))
-            return Readiness(True, found[0], logged_in, problem=problem, fix=fix)
+            return Readiness(True, judged.version, logged_in, problem=problem, fix=fix)
 
     def rehearsal(self, model_url: str) -> Rehearsal:
         """A provider of its own at the local model, given by arguments; the user's configuration stays as it is."""
@@ -139,10 +129,7 @@ class CodexExecutor:
         }
         env = {
             REHEARSAL_KEY: "rehearsal-without-a-key",
-            # The user's configuration may name other addresses: nothing but this machine can be reached.
-            "HTTPS_PROXY": "http://127.0.0.1:9",
-            "HTTP_PROXY": "http://127.0.0.1:9",
-            "NO_PROXY": "127.0.0.1,localhost",
+            **ONLY_LOOPBACK,
         }
         arguments = tuple(part for key, value in values.items() for part in ("-c", f"{key}={value}"))
         return Rehearsal("openai-responses", env, arguments)
@@ -152,29 +139,8 @@ class CodexExecutor:
         start = self._prepare(request)
         conversation = Conversation(start.plan, version=_own_version())
         with host.start(start.argv, stdin=None, env=start.env, unset=start.unset) as child:
-            _send(child, conversation.opening())
-            for line in child.lines():
-                if line.late:
-                    yield Notice(f"late output was not accepted: {line.text[:200]}")
-                    continue
-                if line.oversized:
-                    yield Notice(f"a line of {line.size} bytes was too long and was dropped")
-                    continue
-                for item in conversation.feed(line.text):
-                    if isinstance(item, PermissionRequest):
-                        yield from _decide(item, conversation, child, host)
-                    elif isinstance(item, Send):
-                        _send(child, item.message)
-                    else:
-                        yield item
-                if conversation.result is not None:
-                    break
-            if conversation.result is not None:
-                child.finish(request.limits.grace_s)
-                if child.ending == "grace":
-                    yield Notice("the CLI did not exit after its turn and was stopped")
-            ended = conversation.result
-            yield ended or TurnEnded("", without_end(child.ending, child.returncode, child.stderr_tail))
+            send(child, conversation.opening())
+            yield from _read_program(conversation, child, host, grace_s=request.limits.grace_s)
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default: Codex offers no question tool in this mode, so there is no guard to add."""
@@ -245,6 +211,25 @@ class CodexExecutor:
         return run_program([*program, *arguments], cwd=Path(folder), env=environment, timeout_s=self._check_s)
 
 
+def _read_program(conversation: Conversation, child: Child, host: ExecutorHost, *, grace_s: float) -> Iterator[Event]:
+    def handle(line: str) -> Iterator[Event]:
+        for item in conversation.feed(line):
+            if isinstance(item, PermissionRequest):
+                yield from _decide(item, conversation, child, host)
+            elif isinstance(item, Send):
+                send(child, item.message)
+            else:
+                yield item
+
+    return read_turn(
+        child,
+        handle,
+        lambda: conversation.result,
+        grace_s=lambda _: grace_s,
+        without_result=lambda: without_result(child.ending, child.returncode, child.stderr_tail, signs=SIGNS),
+    )
+
+
 def _decide(
     request: PermissionRequest, conversation: Conversation, child: Child, host: ExecutorHost
 ) -> Iterator[Event]:
@@ -254,11 +239,7 @@ def _decide(
     else:
         answer = host.permit(request.asked)
     for message in conversation.answer(request, answer):
-        _send(child, message)
-
-
-def _send(child: Child, message: Message) -> None:
-    child.write(json.dumps(message).encode() + b"\n")
+        send(child, message)
 
 
 def _folder(path: Path) -> Path:

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from touchline.agent_cli.fields import mapping, text
 from touchline.api import ExecutorError
-from touchline_codex.values import mapping, text
 
 MAX_CONFIG_BYTES = 4 * 2**20
 LOGIN = "auth.json"

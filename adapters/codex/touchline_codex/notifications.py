@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from touchline.agent_cli.fields import flag, items, mapping, seconds, text, whole
 from touchline.api import (
     Event,
     Failure,
@@ -27,7 +28,6 @@ from touchline.api import (
 )
 from touchline_codex.approvals import announced, paths_of, script_of
 from touchline_codex.outcome import interrupted, turn_failure
-from touchline_codex.values import flag, items, mapping, seconds, text, whole
 
 NOTICE_TEXT = 300
 """Code points of something that could not be understood which are shown."""

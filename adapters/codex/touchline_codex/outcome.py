@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-from touchline.api import Ending, Failure, FailureKind
-from touchline_codex.values import items, mapping, text, whole
+from touchline.agent_cli.failures import REASON_TEXT, Sign
+from touchline.agent_cli.fields import iso_utc, items, mapping, text, whole
+from touchline.api import Failure, FailureKind
 
 LOGIN = "run `codex login`, or set CODEX_API_KEY"
 MODEL = "check the model's name (--model)"
-REASON_TEXT = 500
-"""Code points of the CLI's own words that a reason quotes."""
-
 _WORDS: Mapping[str, FailureKind] = {
     "usageLimitExceeded": FailureKind.USAGE_LIMIT,
     "rateLimitExceeded": FailureKind.RATE_LIMIT,
@@ -43,6 +40,10 @@ _START_ERROR = re.compile(
     r"^error: (unexpected argument|unrecognized subcommand|invalid value)|unknown feature flag|error loading config",
     re.IGNORECASE | re.MULTILINE,
 )
+SIGNS: tuple[Sign, ...] = (
+    (_START_ERROR, FailureKind.PROTOCOL, "the CLI does not start with our options or its configuration"),
+)
+"""What standard error tells of an end without a result."""
 
 
 def turn_failure(error: Mapping[str, Any], limits: Mapping[str, Any]) -> Failure:
@@ -86,31 +87,7 @@ def resets_at(limits: Mapping[str, Any]) -> str | None:
     windows = items([limits.get("primary"), limits.get("secondary")])
     times = [whole(window, "resetsAt") for window in windows if whole(window, "usedPercent") >= 100]
     latest = max(times, default=0)
-    try:
-        return datetime.fromtimestamp(latest, UTC).isoformat() if latest else None
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
-def without_end(ending: Ending, returncode: int | None, stderr: str) -> Failure:
-    """The failure of a process that ended without the end of its turn; `stderr` is the tail of what it said there."""
-    said = stderr.strip()[-REASON_TEXT:]
-    tail = f": {said}" if said else ""
-    if ending == "wall":
-        return Failure(FailureKind.TIMEOUT, f"the turn's time was over before the CLI ended it{tail}")
-    if ending == "idle":
-        return Failure(FailureKind.STALLED, f"the CLI was silent for too long{tail}")
-    if ending == "cancelled":
-        return Failure(FailureKind.CANCELLED, "the CLI was stopped")
-    if ending == "exited" and _START_ERROR.search(said):
-        return Failure(FailureKind.PROTOCOL, f"the CLI does not start with our options or its configuration{tail}")
-    if ending == "exited" and returncode == 0:
-        return Failure(FailureKind.LOST_RESULT, f"the CLI exited with status 0 but did not end its turn{tail}")
-    if ending == "exited" and returncode is not None and returncode < 0:
-        return Failure(FailureKind.CRASHED, f"the CLI was killed by signal {-returncode}{tail}")
-    if ending == "exited":
-        return Failure(FailureKind.CRASHED, f"the CLI exited with status {returncode} before its turn ended{tail}")
-    return Failure(FailureKind.LOST_RESULT, f"how the CLI ended is not known ({ending}){tail}")
+    return iso_utc(latest)
 
 
 def _by_words(reason: str) -> FailureKind:

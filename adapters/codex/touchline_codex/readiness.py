@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from touchline.agent_cli.fields import flag, mapping, text
 from touchline.api import Completed
 from touchline_codex.outcome import LOGIN
-from touchline_codex.values import flag, mapping, text
 
 KEYRING = 'log in with `codex -c cli_auth_credentials_store="file" login`, or set CODEX_API_KEY'
 SANDBOX = (

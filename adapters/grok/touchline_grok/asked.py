@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from touchline.agent_cli.fields import text
 from touchline.api import PermissionAsked
-from touchline_grok.values import text
 
 Kind = Literal["bash", "write", "edit", "webfetch", "other"]
 

@@ -11,15 +11,16 @@ since grok reports an answer that was cut off as a whole one.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from touchline.agent_cli.failures import without_result
+from touchline.agent_cli.readiness import ONLY_LOOPBACK, judge_version
+from touchline.agent_cli.reading import read_turn, send
 from touchline.api import (
     API_VERSION,
     Capability,
@@ -28,7 +29,6 @@ from touchline.api import (
     ExecutorSettings,
     Failure,
     FailureKind,
-    Notice,
     PermissionAnswer,
     ProcessError,
     Program,
@@ -45,7 +45,7 @@ from touchline.api import (
 from touchline_grok import bridge, hook
 from touchline_grok.asked import HARMLESS, PATH_FIELDS, READING, REFUSED, normalised
 from touchline_grok.hooking import agent_definition
-from touchline_grok.outcome import without_end
+from touchline_grok.outcome import SIGNS
 from touchline_grok.stream import GrokStream, HookCall, HookHeard
 
 OLDEST = (1, 0, 41)
@@ -115,17 +115,10 @@ class GrokExecutor:
             fix = "npm install -g @xai-official/grok, or set executors.grok.command"
             return Readiness(installed=False, problem=error.what, fix=fix)
         version = done.stdout.decode("utf-8", "replace")
-        found = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
-        if found is None:
-            return Readiness(
-                installed=True,
-                problem=f"`{self._command[0]} --version` gave no version: {version.strip()[:200]!r}",
-                fix="reinstall it, or set executors.grok.command",
-            )
-        if tuple(int(part) for part in found.groups()) < OLDEST:
-            needed = ".".join(map(str, OLDEST))
-            return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="grok update")
-        return Readiness(True, found[0], _logged_in(environment))
+        judged = judge_version(version, command=self._command[0], oldest=OLDEST, name=self.name, update="grok update")
+        if judged.problem:
+            return judged
+        return Readiness(True, judged.version, _logged_in(environment))
 
     def rehearsal(self, model_url: str) -> Rehearsal:
         """The address of the local model for grok's own models, and one of those instead of the user's choice."""
@@ -135,10 +128,7 @@ class GrokExecutor:
             "GROK_CLI_CHAT_PROXY_BASE_URL": f"{model_url}/v1",
             "GROK_TELEMETRY_ENABLED": "0",
             "GROK_TELEMETRY_TRACE_UPLOAD": "0",
-            # The user's configuration may name other addresses: nothing but this machine can be reached.
-            "HTTPS_PROXY": "http://127.0.0.1:9",
-            "HTTP_PROXY": "http://127.0.0.1:9",
-            "NO_PROXY": "127.0.0.1,localhost",
+            **ONLY_LOOPBACK,
         }
         return Rehearsal("openai-responses", env, ("--model", OWN_MODEL))
 
@@ -153,38 +143,37 @@ class GrokExecutor:
             tempfile.TemporaryDirectory(prefix="grok-", dir=_scratch(request)) as folder,
             host.start(self._bridge, stdin=None, env=environment, unset=self._settings.env_remove) as child,
         ):
-            _send(child, self._order(request, Path(folder)))
+            send(child, self._order(request, Path(folder)))
             yield from self.read_program(request, child, host)
 
     def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
         """What the bridge prints, as events; hook calls are decided."""
         stream = GrokStream(session_id=request.session_id)
-        for line in program.lines():
-            if line.late:
-                yield Notice(f"late output was not accepted: {line.text[:200]}")
-                continue
-            if line.oversized:
-                yield Notice(f"a line of {line.size} bytes was too long and was dropped")
-                continue
-            for item in stream.feed(line.text):
+
+        def handle(line: str) -> Iterator[Event]:
+            for item in stream.feed(line):
                 if isinstance(item, HookCall):
                     answer = _decide(item, host)
                     if not answer.allowed:
                         stream.deny(item.call_id)
-                    _send(program, _decision(item.number, answer))
+                    send(program, _decision(item.number, answer))
                 elif isinstance(item, HookHeard):
-                    _send(program, {"id": item.number, "decision": "allow"})
+                    send(program, {"id": item.number, "decision": "allow"})
                 else:
                     yield item
-            if stream.result is not None:
-                break
-        if stream.result is not None:
+
+        def lost() -> Failure:
+            status = program.returncode if stream.status is None else stream.status
+            return without_result(program.ending, status, program.stderr_tail, name="grok", signs=SIGNS)
+
+        yield from read_turn(
+            program,
+            handle,
+            lambda: stream.result,
             # After a failure of the turn there is nothing to wait for; a hook that did not run must end it at once.
-            program.finish(request.limits.grace_s if stream.result.failure is None else 0.0)
-            if program.ending == "grace" and stream.result.failure is None:
-                yield Notice("the CLI did not exit after its result and was stopped")
-        status = program.returncode if stream.status is None else stream.status
-        yield stream.result or TurnEnded("", without_end(program.ending, status, program.stderr_tail))
+            grace_s=lambda end: request.limits.grace_s if end.failure is None else 0.0,
+            without_result=lost,
+        )
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default: the CLI's own question tool is removed, so there is no guard to add."""
@@ -260,7 +249,3 @@ def _is_uuid(session_id: str) -> bool:
         return str(uuid.UUID(session_id)) == session_id.lower()
     except ValueError:
         return False
-
-
-def _send(program: Program, message: Mapping[str, object]) -> None:
-    program.write(json.dumps(message).encode() + b"\n")

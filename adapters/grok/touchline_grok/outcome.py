@@ -10,13 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from touchline.api import Ending, Failure, FailureKind, TurnEnded
-from touchline_grok.values import text
+from touchline.agent_cli.failures import REASON_TEXT, Sign
+from touchline.agent_cli.fields import text
+from touchline.api import Failure, FailureKind, TurnEnded
 
 LOGIN = "run `grok login --device-code`, or set XAI_API_KEY"
-REASON_TEXT = 500
-"""Code points of the CLI's own words that a reason quotes."""
-
 _LOST = re.compile(
     r"not found locally|session \S+ not found|session does not exist|is already in use|failed to restore", re.IGNORECASE
 )
@@ -25,6 +23,11 @@ _LIMIT = re.compile(r"usage limit|quota|insufficient.{0,20}(credit|balance|fund)
 _RATE = re.compile(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE)
 _MODEL = re.compile(r"unknown model|model .{0,60}not (found|available)|\(404\)", re.IGNORECASE)
 _USAGE_ERROR = re.compile(r"^error: (unexpected argument|unrecognized|invalid value|the argument)", re.I | re.M)
+SIGNS: tuple[Sign, ...] = (
+    (_LOST, FailureKind.LOST_RESUME, "the session cannot be used"),
+    (_USAGE_ERROR, FailureKind.PROTOCOL, "this version of grok does not know our options; update it"),
+)
+"""What standard error tells of an end without a result."""
 
 
 def ended(event: Mapping[str, Any], final: str, *, whole: bool, denied: bool, out_of_turns: bool) -> TurnEnded:
@@ -59,26 +62,3 @@ def of_words(words: str) -> Failure:
     if _MODEL.search(words):
         return Failure(FailureKind.PROTOCOL, f"{reason}; check the model's name (--model)")
     return Failure(FailureKind.MODEL_ERROR, reason)
-
-
-def without_end(ending: Ending, returncode: int | None, stderr: str) -> Failure:
-    """The failure of a process that gave no `end`; `stderr` is the tail of what it said there."""
-    said = stderr.strip()[-REASON_TEXT:]
-    tail = f": {said}" if said else ""
-    if ending == "wall":
-        return Failure(FailureKind.TIMEOUT, f"the turn's time was over before grok gave a result{tail}")
-    if ending == "idle":
-        return Failure(FailureKind.STALLED, f"grok was silent for too long{tail}")
-    if ending == "cancelled":
-        return Failure(FailureKind.CANCELLED, "grok was stopped")
-    if _LOST.search(said):
-        return Failure(FailureKind.LOST_RESUME, said)
-    if _USAGE_ERROR.search(said):
-        return Failure(FailureKind.PROTOCOL, f"this version of grok does not know our options{tail}; update it")
-    if ending == "exited" and returncode == 0:
-        return Failure(FailureKind.LOST_RESULT, f"grok exited with status 0 but gave no result{tail}")
-    if ending == "exited" and returncode is not None and returncode < 0:
-        return Failure(FailureKind.CRASHED, f"grok was killed by signal {-returncode}{tail}")
-    if ending == "exited":
-        return Failure(FailureKind.CRASHED, f"grok exited with status {returncode} without a result{tail}")
-    return Failure(FailureKind.LOST_RESULT, f"how grok ended is not known ({ending}){tail}")

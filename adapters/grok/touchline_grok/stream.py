@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from touchline.agent_cli.fields import flag, items, mapping, number, parsed, text, whole
 from touchline.api import (
     Event,
     Failure,
@@ -25,7 +26,6 @@ from touchline.api import (
 )
 from touchline_grok.asked import HARMLESS, READING, shown
 from touchline_grok.outcome import ended, of_words
-from touchline_grok.values import flag, items, mapping, number, parsed, text, whole
 
 NO_HOOK = "the permission hook did not run, so that nothing could be refused; grok's hooks must be allowed"
 NOTICE_TEXT = 300

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from touchline.agent_cli.fields import items, mapping, text, texts
 from touchline.api import PermissionAsked
 from touchline_opencode.rules import READING
-from touchline_opencode.values import items, mapping, text, texts
 
 Kind = Literal["bash", "write", "edit", "webfetch", "other"]
 

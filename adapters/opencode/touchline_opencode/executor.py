@@ -15,10 +15,13 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from touchline.agent_cli.failures import without_result
+from touchline.agent_cli.readiness import ONLY_LOOPBACK, judge_version
+from touchline.agent_cli.reading import read_turn, send
 from touchline.api import (
     API_VERSION,
     Capability,
@@ -42,7 +45,6 @@ from touchline.api import (
     run_program,
 )
 from touchline_opencode import bridge
-from touchline_opencode.outcome import without_end
 from touchline_opencode.rules import session_rules
 from touchline_opencode.stream import Abort, OpencodeStream, PermissionRequest, RulesWanted
 
@@ -98,17 +100,12 @@ class OpencodeExecutor:
         except ProcessError as error:
             fix = "npm install -g opencode-ai, or set executors.opencode.command"
             return Readiness(installed=False, problem=error.what, fix=fix)
-        found = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
-        if found is None:
-            return Readiness(
-                installed=True,
-                problem=f"`{self._command[0]} --version` gave no version: {version.strip()[:200]!r}",
-                fix="reinstall it, or set executors.opencode.command",
-            )
-        if tuple(int(part) for part in found.groups()) < OLDEST:
-            needed = ".".join(map(str, OLDEST))
-            return Readiness(True, found[0], problem=f"too old, {needed} is needed", fix="opencode upgrade")
-        return Readiness(True, found[0], self._logged_in())
+        judged = judge_version(
+            version, command=self._command[0], oldest=OLDEST, name=self.name, update="opencode upgrade"
+        )
+        if judged.problem:
+            return judged
+        return Readiness(True, judged.version, self._logged_in())
 
     def rehearsal(self, model_url: str) -> Rehearsal:
         """A provider of its own at the local model, laid over the user's configuration by the environment."""
@@ -127,10 +124,7 @@ class OpencodeExecutor:
         env = {
             "OPENCODE_CONFIG_CONTENT": json.dumps(configuration),
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            # The user's configuration may name other addresses: nothing but this machine can be reached.
-            "HTTPS_PROXY": "http://127.0.0.1:9",
-            "HTTP_PROXY": "http://127.0.0.1:9",
-            "NO_PROXY": "127.0.0.1,localhost",
+            **ONLY_LOOPBACK,
         }
         return Rehearsal("openai-chat", env)
 
@@ -142,7 +136,7 @@ class OpencodeExecutor:
             return
         environment = {**ENVIRONMENT, **self._settings.env, **(JUDGING if request.role == "verifier" else {})}
         with host.start(self._bridge, stdin=None, env=environment, unset=self._settings.env_remove) as child:
-            _send(child, self._order(request))
+            send(child, self._order(request))
             yield from self.read_program(request, child, host)
 
     def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
@@ -150,32 +144,31 @@ class OpencodeExecutor:
         session = request.session_id if request.resume else ""
         stream = OpencodeStream(session_id=session, resumed=request.resume)
         answers = _Answers(host)
-        for line in program.lines():
-            if line.late:
-                yield Notice(f"late output was not accepted: {line.text[:200]}")
-                continue
-            if line.oversized:
-                yield Notice(f"a line of {line.size} bytes was too long and was dropped")
-                continue
-            for item in stream.feed(line.text):
+
+        def handle(line: str) -> Iterator[Event]:
+            for item in stream.feed(line):
                 if isinstance(item, PermissionRequest):
                     answer = answers.of(item)
                     stream.replied(item, allowed=answer.allowed)
-                    _send(program, _reply(item, answer))
+                    send(program, _reply(item, answer))
                 elif isinstance(item, RulesWanted):
-                    _send(program, {"rules": session_rules(item.agents, item.default)})
+                    send(program, {"rules": session_rules(item.agents, item.default)})
                 elif isinstance(item, Abort):
-                    _send(program, {"abort": True})
+                    send(program, {"abort": True})
                     yield Notice(f"the turn is aborted: {item.reason}")
                 else:
                     yield item
-            if stream.result is not None:
-                break
-        if stream.result is not None:
-            program.finish(request.limits.grace_s)
-            if program.ending == "grace":
-                yield Notice("the server did not exit after the turn and was stopped")
-        yield stream.result or TurnEnded("", without_end(program.ending, program.returncode, program.stderr_tail))
+
+        yield from read_turn(
+            program,
+            handle,
+            lambda: stream.result,
+            grace_s=lambda _: request.limits.grace_s,
+            without_result=lambda: without_result(
+                program.ending, program.returncode, program.stderr_tail, name="opencode"
+            ),
+            name="the server",
+        )
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default: the CLI's own question tool is refused, so there is no guard to add."""
@@ -238,7 +231,3 @@ def _reply(request: PermissionRequest, answer: PermissionAnswer) -> dict[str, ob
         return {"permission": request.request_id, "reply": "once"}
     reason = answer.reason or "denied by the run's policy"
     return {"permission": request.request_id, "reply": "reject", "message": reason}
-
-
-def _send(program: Program, message: Mapping[str, object]) -> None:
-    program.write(json.dumps(message).encode() + b"\n")

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-from touchline.api import Ending, Failure, FailureKind, TurnEnded
-from touchline_opencode.values import items, mapping, text, whole
+from touchline.agent_cli.failures import REASON_TEXT
+from touchline.agent_cli.fields import items, mapping, text, whole
+from touchline.api import Failure, FailureKind, TurnEnded
 
 LOGIN = "run `opencode auth login`, or set the provider's API key"
-REASON_TEXT = 500
-"""Code points of the CLI's own words that a reason quotes."""
-
 _LIMIT = re.compile(r"usage limit|quota|insufficient.{0,20}(credit|balance|fund)|billing", re.IGNORECASE)
 _RATE = re.compile(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE)
 _KEY = re.compile(r"api.?key|unauthori[sz]ed|not logged in|authenticat|\b401\b", re.IGNORECASE)
@@ -93,28 +90,3 @@ def of_bridge(failed: Mapping[str, Any], *, resumed: bool, session_id: str) -> F
     if stage == "interrupted":
         return Failure(FailureKind.CANCELLED, "the turn was interrupted")
     return Failure(FailureKind.LOST_RESULT, f"the turn was lost ({stage or 'no reason'}){tail}")
-
-
-def without_end(ending: Ending, returncode: int | None, stderr: str) -> Failure:
-    """The failure of a bridge that gave no end; `stderr` is the tail of what it and the server said there."""
-    said = stderr.strip()[-REASON_TEXT:]
-    tail = f": {said}" if said else ""
-    if ending == "wall":
-        return Failure(FailureKind.TIMEOUT, f"the turn's time was over before opencode gave an answer{tail}")
-    if ending == "idle":
-        return Failure(FailureKind.STALLED, f"opencode was silent for too long{tail}")
-    if ending == "cancelled":
-        return Failure(FailureKind.CANCELLED, "opencode was stopped")
-    if ending == "exited" and returncode == 0:
-        return Failure(FailureKind.LOST_RESULT, f"opencode ended with status 0 but gave no result{tail}")
-    if ending == "exited" and returncode is not None:
-        return Failure(FailureKind.CRASHED, f"opencode ended with status {returncode} without a result{tail}")
-    return Failure(FailureKind.LOST_RESULT, f"how opencode ended is not known ({ending}){tail}")
-
-
-def iso(epoch_s: float) -> str | None:
-    """A time as ISO 8601 UTC; None if it is none."""
-    try:
-        return datetime.fromtimestamp(epoch_s, UTC).isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None

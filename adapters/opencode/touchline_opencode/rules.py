@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from touchline_opencode.values import items, text
+from touchline.agent_cli.fields import items, text
 
 Rule = dict[str, str]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from touchline.agent_cli.fields import iso_utc, items, mapping, number, parsed, text, whole
 from touchline.api import (
     Event,
     Failure,
@@ -27,8 +28,7 @@ from touchline.api import (
     UsageReported,
 )
 from touchline_opencode.asked import Call, normalised, shown
-from touchline_opencode.outcome import ended, iso, of_bridge, of_words
-from touchline_opencode.values import items, mapping, number, parsed, text, whole
+from touchline_opencode.outcome import ended, of_bridge, of_words
 
 RETRIES = 3
 """Announced retries of one model call; the CLI's own ladder of six takes more than a minute."""
@@ -248,7 +248,7 @@ class OpencodeStream:
         at, attempt, words = number(status, "next") / 1000, whole(status, "attempt"), text(status, "message")
         wait_s = max(0.0, at - now) if at and now else 0.0
         if wait_s > LONGEST_WAIT_S:
-            yield from self._stop_for(of_words(words or "the provider asks to wait", resets_at=iso(at)))
+            yield from self._stop_for(of_words(words or "the provider asks to wait", resets_at=iso_utc(at)))
         elif attempt > RETRIES:
             yield from self._stop_for(of_words(words or "the model could not be reached"))
         else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from touchline.agent_cli.failures import without_result
+from touchline.agent_cli.reading import send
 from touchline.api import (
     API_VERSION,
     Capability,
@@ -81,7 +82,7 @@ class ScriptedExecutor:
             return
         argv = [*(self._settings.command or (sys.executable, "-I", "-S")), runner.__file__]
         with host.start(argv, stdin=None, env=self._settings.env, unset=self._settings.env_remove) as child:
-            _send(child, turn)
+            send(child, turn)
             yield from self.read_program(request, child, host)
 
     def read_program(self, request: TurnRequest, program: Program, host: ExecutorHost) -> Iterator[Event]:
@@ -94,7 +95,7 @@ class ScriptedExecutor:
             event = read(line.text)
             if isinstance(event, PermissionAsked):
                 answer = host.permit(event)
-                _send(program, {"allowed": answer.allowed, "reason": answer.reason})
+                send(program, {"allowed": answer.allowed, "reason": answer.reason})
             elif isinstance(event, TurnEnded):
                 end = event
                 break
@@ -102,7 +103,9 @@ class ScriptedExecutor:
                 yield event
         if end is not None:
             program.finish(request.limits.grace_s)
-        yield end or TurnEnded("", _without_end(program))
+        yield end or TurnEnded(
+            "", without_result(program.ending, program.returncode, program.stderr_tail, name="the script")
+        )
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The shared default; a native question goes before the text."""
@@ -131,21 +134,3 @@ class ScriptedExecutor:
 
 def _turns_so_far(session: Path) -> int:
     return sum('"prompt"' in line[:12] for line in session.read_text(encoding="utf-8").splitlines())
-
-
-def _send(program: Program, message: dict[str, object]) -> None:
-    program.write(json.dumps(message).encode() + b"\n")
-
-
-def _without_end(program: Program) -> Failure:
-    said = program.stderr_tail.strip()[-500:]
-    tail = f": {said}" if said else ""
-    if program.ending == "wall":
-        return Failure(FailureKind.TIMEOUT, f"the turn's time was over{tail}")
-    if program.ending == "idle":
-        return Failure(FailureKind.STALLED, f"the script was silent for too long{tail}")
-    if program.ending == "cancelled":
-        return Failure(FailureKind.CANCELLED, "the script was stopped")
-    if program.ending == "exited" and program.returncode == 0:
-        return Failure(FailureKind.LOST_RESULT, f"the script exited with status 0 but never ended its turn{tail}")
-    return Failure(FailureKind.CRASHED, f"the script crashed (status {program.returncode}){tail}")

@@ -7,14 +7,13 @@ import os
 import tempfile
 from collections.abc import Iterator
 
+from touchline.agent_cli.failures import without_result
 from touchline.api import (
     API_VERSION,
     Capability,
     Event,
     ExecutorHost,
     ExecutorSettings,
-    Failure,
-    FailureKind,
     Notice,
     PermissionAsked,
     ProcessError,
@@ -98,19 +97,8 @@ class PebbleExecutor:
                         return
                     else:
                         yield event
-            yield TurnEnded("", _without_end(child.ending, child.returncode, child.stderr_tail))
+            yield TurnEnded("", without_result(child.ending, child.returncode, child.stderr_tail, name="pebble"))
 
     def settle_without_work(self, session_id: str, text: str, question: QuestionAsked | None) -> TurnSettlement:
         """The default of every driver."""
         return question_or_silent(session_id, text, question)
-
-
-def _without_end(ending: str, status: int | None, said: str) -> Failure:
-    """A stream that just ends is never success, whatever the exit status says."""
-    if ending == "idle":
-        return Failure(FailureKind.STALLED, "pebble was silent for too long")
-    if ending == "wall":
-        return Failure(FailureKind.TIMEOUT, "the turn's time was over")
-    if ending == "exited" and status == 0:
-        return Failure(FailureKind.LOST_RESULT, "pebble ended without an answer")
-    return Failure(FailureKind.CRASHED, f"pebble ended with status {status}: {said[-500:]}")
