@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import os
-import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from touchline.execution import ExecutedTurn, execute_turn
-from touchline.executor import Event, ExecutorSettings, Limits, PermissionAnswer, TurnRequest
-from touchline.testing.replay import ReplayCli, assert_read_again
-from touchline.turn.record import TurnRecord
+from touchline.executor import ExecutorSettings
+from touchline.testing import replay
 from touchline_claude.executor import ClaudeExecutor
-
-SESSION = "11111111-2222-4333-8444-555555555555"
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    turn: ExecutedTurn
-    events: tuple[Event, ...]
-
-
-Play = Callable[..., Played]
-YES = PermissionAnswer(True)
-LIMITS = Limits(wall_s=20, idle_s=10, grace_s=1)
 
 
 @pytest.fixture(autouse=True)
@@ -39,25 +22,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def play(tmp_path: Path) -> Play:
-    def run(
-        cli: ReplayCli,
-        *,
-        resume: bool = False,
-        permit: PermissionAnswer = YES,
-        limits: Limits = LIMITS,
-    ) -> Played:
-        events: list[Event] = []
-        request = TurnRequest(
-            "task", "player", "Do it.", tmp_path, SESSION, tmp_path / "private", resume=resume, limits=limits
-        )
-        executor = ClaudeExecutor(ExecutorSettings(command=cli.command))
-        folder = tmp_path / f"record-{uuid.uuid4().hex}"
-        with TurnRecord(folder) as record:
-            turn = execute_turn(
-                executor, request, record=record, permit=lambda asked: permit, observe=events.append, run_id="test"
-            )
-        assert_read_again(executor, folder)
-        return Played(turn, tuple(events))
+def play(tmp_path: Path) -> replay.Play:
+    def run(cli: replay.ReplayCli, **options: Any) -> replay.Played:
+        return replay.play(ClaudeExecutor(ExecutorSettings(command=cli.command)), tmp_path, **options)
 
     return run

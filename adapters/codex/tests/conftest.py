@@ -5,32 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from touchline.execution import ExecutedTurn, execute_turn
-from touchline.executor import Event, ExecutorSettings, Limits, PermissionAnswer, TurnRequest
-from touchline.testing import ScriptedModel, find_cli
+from touchline.executor import ExecutorSettings
+from touchline.testing import ScriptedModel, find_cli, replay
 from touchline.testing.openai_responses import OpenAIResponses
-from touchline.testing.replay import ReplayCli
-from touchline.turn.settle import Role
 from touchline_codex.executor import CodexExecutor
 
-SESSION = "11111111-2222-4333-8444-555555555555"
 NOBODY = "http://127.0.0.1:9"
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    turn: ExecutedTurn
-    events: tuple[Event, ...]
-
-
-Play = Callable[..., Played]
-YES = PermissionAnswer(True)
-LIMITS = Limits(wall_s=20, idle_s=10, grace_s=1)
 
 
 @pytest.fixture(autouse=True)
@@ -80,21 +65,8 @@ def scripted_settings(model: ScriptedModel) -> Callable[..., ExecutorSettings]:
 
 
 @pytest.fixture
-def play(tmp_path: Path) -> Play:
-    def run(
-        cli: ReplayCli,
-        *,
-        resume: bool = False,
-        permit: PermissionAnswer = YES,
-        limits: Limits = LIMITS,
-        role: Role = "player",
-    ) -> Played:
-        events: list[Event] = []
-        request = TurnRequest(
-            "task", role, "Do it.", tmp_path, SESSION, tmp_path / "private", resume=resume, limits=limits
-        )
-        executor = CodexExecutor(ExecutorSettings(command=cli.command))
-        turn = execute_turn(executor, request, permit=lambda asked: permit, observe=events.append, run_id="test")
-        return Played(turn, tuple(events))
+def play(tmp_path: Path) -> replay.Play:
+    def run(cli: replay.ReplayCli, **options: Any) -> replay.Played:
+        return replay.play(CodexExecutor(ExecutorSettings(command=cli.command)), tmp_path, **options)
 
     return run

@@ -17,12 +17,9 @@ from touchline.coach.progress import Progress, progress_on
 from touchline.coach.published import launch_published
 from touchline.coach.request import (
     Request,
-    ask_person,
-    chosen_plan,
+    beginning,
     effective_options,
-    end_without_ledger,
     plan_path,
-    player_of,
 )
 from touchline.coach.start import Place, find_place, open_ledger, read_settings, require_kept_plan
 from touchline.coach.work import work
@@ -91,13 +88,10 @@ def _local(request: Request, place: Place, progress: Progress, cancel: Cancellat
     require_exerciser(loaded.settings)
     plan = b""
     if unfinished is None:
-        effective = ask_person(request, effective, progress)
-        plan, effective = chosen_plan(request, place.repo.work_tree, effective)
-        if effective.terminal is not None:
-            return end_without_ledger(request, effective, progress, effective.terminal, effective.reason)
-        player = player_of(request, loaded, effective, progress)
-        if isinstance(player, int):
-            return player
+        begun = beginning(request, place.repo.work_tree, loaded, effective, progress)
+        if isinstance(begun, int):
+            return begun
+        effective, plan, player = begun
         for line in changes_before(place.repo):
             progress.say(line)
     else:

@@ -17,12 +17,10 @@ from touchline.coach.publish.branch import branch_name, common_base, open_branch
 from touchline.coach.publish.publication import Publication
 from touchline.coach.request import (
     Request,
-    ask_person,
-    chosen_plan,
+    beginning,
     effective_options,
     end_without_ledger,
     plan_path,
-    player_of,
 )
 from touchline.coach.start import (
     Place,
@@ -84,7 +82,7 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
     if unfinished is not None:
         ledger = _open(request, place, store, effective, loaded, unfinished.run.options.executor, b"", target)
     else:
-        begun = _beginning(request, place, effective, loaded, progress)
+        begun = beginning(request, place.repo.work_tree, loaded, effective, progress)
         if isinstance(begun, int):
             return begun
         effective, plan, player = begun
@@ -102,12 +100,11 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
     require_exerciser(loaded.settings)
     for notice in effective.notices:
         progress.say(notice)
-    begun = _beginning(request, here, effective, loaded, progress)
+    begun = beginning(request, here.repo.work_tree, loaded, effective, progress)
     if isinstance(begun, int):
         return begun
     effective, plan, player = begun
     refuse_dirty(here.repo, allowed=request.allow_dirty)
-    named = plan_path(request, here.repo.work_tree, effective)
     try:
         binding = _bind(request, here, loaded, effective, progress, cancel)
         target = _target(binding, effective, None)
@@ -126,30 +123,8 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
     )
     store = LedgerStore(place.folder.path)
     with RunLock(place.folder.path):
-        ledger = open_ledger(
-            place,
-            store,
-            effective,
-            settings=loaded,
-            executor=player,
-            plan=plan,
-            plan_path=named,
-            new=request.new,
-            target=target,
-        )
+        ledger = _open(request, place, store, effective, loaded, player, plan, target)
         return _publish(request, place, store, ledger, loaded, binding, progress, cancel)
-
-
-def _beginning(
-    request: Request, place: Place, effective: Effective, loaded: Loaded, progress: Progress
-) -> tuple[Effective, bytes, str] | int:
-    """(options, plan, player) of a new run, or the exit status of one that cannot begin."""
-    effective = ask_person(request, effective, progress)
-    plan, effective = chosen_plan(request, place.repo.work_tree, effective)
-    if effective.terminal is not None:
-        return end_without_ledger(request, effective, progress, effective.terminal, effective.reason)
-    player = player_of(request, loaded, effective, progress)
-    return player if isinstance(player, int) else (effective, plan, player)
 
 
 def _open(

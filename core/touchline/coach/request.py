@@ -87,7 +87,19 @@ def effective_options(request: Request, loaded: Loaded, root: Path, *, unfinishe
     return resolve(request.flags, defaults, around)
 
 
-def ask_person(request: Request, effective: Effective, progress: Progress) -> Effective:
+def beginning(
+    request: Request, work_tree: Path, loaded: Loaded, effective: Effective, progress: Progress
+) -> tuple[Effective, bytes, str] | int:
+    """(options, plan, player) of a new run, or the exit status of one that cannot begin."""
+    effective = _ask_person(request, effective, progress)
+    plan, effective = _chosen_plan(request, work_tree, effective)
+    if effective.terminal is not None:
+        return end_without_ledger(request, effective, progress, effective.terminal, effective.reason)
+    player = _player(request, loaded, effective, progress)
+    return player if isinstance(player, int) else (effective, plan, player)
+
+
+def _ask_person(request: Request, effective: Effective, progress: Progress) -> Effective:
     """The options with what a person chose; only what nobody gave is asked."""
     if request.person is None or not effective.asks:
         return effective
@@ -105,7 +117,7 @@ def ask_person(request: Request, effective: Effective, progress: Progress) -> Ef
     return effective
 
 
-def chosen_plan(request: Request, work_tree: Path, effective: Effective) -> tuple[bytes, Effective]:
+def _chosen_plan(request: Request, work_tree: Path, effective: Effective) -> tuple[bytes, Effective]:
     """The plan's text, and the options as they are when it cannot be used."""
     if effective.terminal is not None or effective.plan_file is None:
         return b"", effective
@@ -130,7 +142,7 @@ def end_without_ledger(request: Request, effective: Effective, progress: Progres
     return EXIT_STATUS[status]
 
 
-def player_of(request: Request, loaded: Loaded, effective: Effective, progress: Progress) -> str | int:
+def _player(request: Request, loaded: Loaded, effective: Effective, progress: Progress) -> str | int:
     """The player's executor by name, or the exit status of a run that cannot begin for want of one.
 
     Everybody else whom the run needs is looked for too, so that a name that is wrong leaves no run behind that

@@ -3,8 +3,8 @@
 cli = ReplayCli(tmp_path, stream, hang_s=60)
 executor = MyExecutor(ExecutorSettings(command=cli.command))
 
-`assert_read_again` holds a driver that offers it to the promise of spec page 7: what it reads of a recorded stream are
-the events that it gave then.
+`play` runs one turn of the driver on it. `assert_read_again` holds a driver that offers it to the promise of spec
+page 7: what it reads of a recorded stream are the events that it gave then.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from touchline.execution import ExecutedTurn, execute_turn
 from touchline.execution.replay import replay_processes
-from touchline.executor import Executor, ReplayableExecutor
+from touchline.executor import Event, Executor, Limits, PermissionAnswer, ReplayableExecutor, TurnRequest
 from touchline.testing import replay_cli
 from touchline.turn.raw import read_processes
-from touchline.turn.record import read_events
+from touchline.turn.record import TurnRecord, read_events
+from touchline.turn.settle import Role
 
 
 class ReplayCli:
@@ -66,6 +70,45 @@ class ReplayCli:
         if not self._log.exists():
             return []
         return self._log.read_text(encoding="utf-8").splitlines()
+
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+YES = PermissionAnswer(True)
+LIMITS = Limits(wall_s=20, idle_s=10, grace_s=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One turn and the events that it gave."""
+
+    turn: ExecutedTurn
+    events: tuple[Event, ...]
+
+
+Play = Callable[..., Played]
+"""The fixture of an adapter's tests: a `ReplayCli` and the options of `play`, played by that adapter's driver."""
+
+
+def play(
+    executor: Executor,
+    folder: Path,
+    *,
+    session_id: str = SESSION,
+    resume: bool = False,
+    permit: PermissionAnswer = YES,
+    limits: Limits = LIMITS,
+    role: Role = "player",
+) -> Played:
+    """One turn of `executor` in `folder`, every permission answered with `permit`; then read again from its record."""
+    events: list[Event] = []
+    request = TurnRequest("task", role, "Do it.", folder, session_id, folder / "private", resume=resume, limits=limits)
+    kept = folder / f"record-{uuid.uuid4().hex}"
+    with TurnRecord(kept) as record:
+        turn = execute_turn(
+            executor, request, record=record, permit=lambda _: permit, observe=events.append, run_id="test"
+        )
+    assert_read_again(executor, kept)
+    return Played(turn, tuple(events))
 
 
 def assert_read_again(executor: Executor, record: Path) -> None:
