@@ -243,9 +243,9 @@ while won < 100:
         time.sleep(0.0003)
         continue
     os.close(os.open(alone, os.O_CREAT | os.O_EXCL))  # fails if somebody else is inside
-    if won % 2:
-        (folder / "run.lock").unlink()
     alone.unlink()
+    if won % 2:  # the last act of a holder, as in pruning: from here on a new file may be locked
+        (folder / "run.lock").unlink()
     lock.release()
     won += 1
 """
