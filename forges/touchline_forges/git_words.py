@@ -22,7 +22,8 @@ from touchline.api import (
 
 MAX_WORDS = 1000
 
-_CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s@'\"]+@")
+# Up to the last "@" before the path: a password may hold one itself.
+_CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s]*@")
 _UNSHOWN = re.compile(r"[^\n\x20-\x7e\x80-\U0010ffff]")
 
 _MEANINGS: tuple[tuple[re.Pattern[str], type[ForgeError], str], ...] = tuple(
@@ -112,6 +113,8 @@ def outcome_untold(porcelain: bytes) -> bool:
 def failure(done: Completed, doing: str) -> ForgeError:
     """The error of a git call that failed while `doing` (such as "reading the refs of host/path")."""
     words = own_words(done)
+    if done.ending == "cancelled":
+        return ForgeUnavailable(f"{doing} was cancelled", fix="Start again: what is done already is found again.")
     if done.ending != "exited":
         return ForgeUnavailable(
             f"{doing} was stopped at its limit of time after {done.duration_s:.0f} s" + (f": {words}" if words else ""),

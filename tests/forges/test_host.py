@@ -144,9 +144,8 @@ def test_repository_cannot_send_the_token_elsewhere_by_rewriting_urls(
         target = bound(forge, f"{server.url}/widget.git")
         assert forge.default_target(target) == "main"
         git(repo, "config", f"url.{other.url}/.insteadOf", f"{server.url}/")
-        with pytest.raises(ForgeAuthError):
-            forge.default_target(target)
-        assert other.authorizations == []
+        assert forge.default_target(target) == "main"
+        assert other.requests == []
 
 
 def test_credential_helper_of_the_repository_does_not_see_the_token(server: WatchingServer, repo: Path) -> None:
@@ -242,7 +241,7 @@ def test_cancelled_run_does_not_wait(repo: Path) -> None:
     said: list[str] = []
     with pytest.raises(ForgeUnavailable, match="cancelled"):
         forge_on(repo, said=said, cancel=cancel).default_target(RepositoryId(url[7:].split("/")[0], "widget"))
-    assert len(said) == 1
+    assert said == []
     cancel.close()
 
 

@@ -189,8 +189,10 @@ def test_a_network_call_uses_the_users_programs_and_not_the_repositorys(trapped:
     opened = Repository.open(trapped)
     for url in ("ext::sh -c x", "https://127.0.0.1:1/x.git", str(trapped)):
         opened.run("ls-remote", url, network=True, timeout_s=10)
+    assert b"refs/heads/main" in opened.git("ls-remote", str(trapped), network=True, timeout_s=10)
     git(trapped, "config", "remote.origin.url", str(trapped))
-    assert b"refs/heads/main" in opened.git("ls-remote", "origin", network=True, timeout_s=10)
+    with pytest.raises(GitError):
+        opened.git("ls-remote", "origin", network=True, timeout_s=10)
     assert _sprung(trapped) == []
 
 

@@ -63,6 +63,7 @@ def candidates(settings: Settings, drivers: Sequence[str]) -> list[str]:
 def secret_values(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The secret values that this run knows, to be masked wherever something is recorded."""
     named = {source for config in settings.executors.values() for source in config.env_from.values()}
+    named |= {config.token_env for config in settings.forge.values() if config.token_env}
     values = {
         value
         for name, value in environ.items()

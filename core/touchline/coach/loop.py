@@ -61,7 +61,7 @@ def drive(run: Run) -> int:
                 try:
                     perform(run, step)
                 except (ExecutorError, ForgeError, GitError) as error:
-                    return _stop(run, "FAILED_RUN", str(error))
+                    return _stop(run, "INTERRUPTED" if run.cancel.is_set() else "FAILED_RUN", str(error))
         run.hooks.step_performed(run.store.read(), type(step).__name__, duration_s=time.monotonic() - begun)
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 
 from touchline.coach.checks import require_exerciser
+from touchline.coach.finish import write_block
+from touchline.coach.memory import Memory
 from touchline.coach.opening import opening, refuse_changed_options
 from touchline.coach.options import Effective
 from touchline.coach.progress import Progress
 from touchline.coach.publish.binding import Binding, bind
 from touchline.coach.publish.branch import branch_name, common_base, open_branch, refuse_dirty
 from touchline.coach.publish.publication import Publication
+from touchline.coach.publish.takeup import left_at_host, require_kept_transport, tip_at_host
 from touchline.coach.request import (
     Request,
     beginning,
@@ -30,14 +33,15 @@ from touchline.coach.start import (
     read_settings,
     require_kept_plan,
 )
+from touchline.coach.terminal import EXIT_STATUS, block_of
 from touchline.coach.work import work
 from touchline.config.load import Loaded
-from touchline.documents.ledger import Ledger
+from touchline.documents.ledger import LastExit, Ledger, Status
 from touchline.errors import ForgeError, GitError
 from touchline.forge import LocalForgeHost
 from touchline.git.quoting import unquote_path
 from touchline.ledger.lock import RunLock
-from touchline.ledger.store import LedgerStore
+from touchline.ledger.store import LedgerStore, timestamp, utc_now
 from touchline.process.cancel import Cancellation
 from touchline.secrets.key import run_key
 from touchline.secrets.redact import Redactor
@@ -74,10 +78,18 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
     if what == "continue":
         refuse_changed_options(found, request.flags, effective)
         require_kept_plan(place, found)
+    if what == "report":
+        # Only its block is due, and that is in the ledger: the host is not needed.
+        return work(request, place, store, found, loaded, progress, cancel)
     try:
+        if what == "continue":
+            require_kept_transport(place.repo, Memory(place.folder.private))
         binding = _bind(request, place, loaded, effective, progress, cancel)
         target = _target(binding, effective, found)
+        left = None if what == "continue" else left_at_host(binding, place.repo, found, target.branch)
     except (ForgeError, GitError) as error:
+        if unfinished is not None:
+            return _pause(request, place, store, progress, str(error), cancelled=cancel.is_set())
         return end_without_ledger(request, effective, progress, "FAILED_PUBLISH", str(error))
     if unfinished is not None:
         ledger = _open(request, place, store, effective, loaded, unfinished.run.options.executor, b"", target)
@@ -87,7 +99,23 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
             return begun
         effective, plan, player = begun
         ledger = _open(request, place, store, effective, loaded, player, plan, target)
+    if left is not None:
+        ledger = store.write(left.kept(ledger))
     return _publish(request, place, store, ledger, loaded, binding, progress, cancel)
+
+
+def _pause(
+    request: Request, place: Place, store: LedgerStore, progress: Progress, reason: str, *, cancelled: bool
+) -> int:
+    """End this process before the unfinished run could go on: its block as the ledger knows it, the run untouched."""
+    status: Status = "INTERRUPTED" if cancelled else "FAILED_RUN"
+    found = store.read()
+    exit_ = LastExit(status=status, reason=reason, at=timestamp(utc_now()))
+    ledger = store.write(found.model_copy(update={"run": found.run.model_copy(update={"last_exit": exit_})}))
+    progress.say(f"{status}: {reason}")
+    block = block_of(ledger, status, current_head=place.repo.head().commit)
+    write_block(request.result, block, as_json=request.as_json)
+    return EXIT_STATUS[status]
 
 
 def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Cancellation) -> int:
@@ -112,7 +140,7 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
             Scanner(os.urandom(32), read_allowances(here.repo, target.sha), work_tree=here.repo.work_tree)
         )
         name = redactor.branch(here.repo, branch_name(plan.decode("utf-8", "replace"))).text
-        branch = open_branch(here.repo, name, target.sha)
+        branch = open_branch(here.repo, name, target.sha, at_host=lambda taken: bool(tip_at_host(binding, taken)))
     except (ForgeError, GitError) as error:
         return end_without_ledger(request, effective, progress, "FAILED_PUBLISH", str(error))
     progress.say(f"branch {branch} from {target.base_ref} at {target.sha[:12]}")

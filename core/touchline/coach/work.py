@@ -14,6 +14,7 @@ from touchline.coach.services import permission_gates, run_executors
 from touchline.coach.start import Place, trusted_rules
 from touchline.config.load import Loaded
 from touchline.documents.ledger import Ledger
+from touchline.forge import remote_secrets
 from touchline.ledger.store import LedgerStore, utc_now
 from touchline.plugins.hook_loading import load_hooks
 from touchline.process.cancel import Cancellation
@@ -32,7 +33,8 @@ def work(
     publication: Publication | None = None,
 ) -> int:
     """Work on the open run until it ends or this process has to stop; gives the exit status."""
-    secrets = secret_values(loaded.settings, request.environ)
+    known = (*secret_values(loaded.settings, request.environ), *remote_secrets(place.repo))
+    secrets = tuple(sorted(dict.fromkeys(known)))
     modules = [*request.hook_modules, *loaded.settings.hooks.modules]
     headless = request.flags.headless or request.person is None
     console = None if headless or request.person is None else request.person.console(progress.paused)

@@ -7,7 +7,7 @@ A forge plugin is the only room that may change anything on a host. `contract` h
 
 from __future__ import annotations
 
-from touchline.forge.binding import Remote, configured_remotes, find_remote
+from touchline.forge.binding import Remote, configured_remotes, find_remote, remote_secrets
 from touchline.forge.choice import choose_forge
 from touchline.forge.contract import (
     ByBranch,
@@ -62,6 +62,7 @@ __all__ = [
     "configured_remotes",
     "find_remote",
     "identify_remote",
+    "remote_secrets",
     "require",
     "usual_driver",
     "without_credentials",

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import quote
 
 from touchline.errors import ForgeAmbiguousError, ForgeNotFoundError
 from touchline.forge.remotes import RepositoryId, without_credentials
@@ -17,6 +18,8 @@ from touchline.git.remotes import remote_names
 from touchline.git.repository import Repository
 
 Use = Literal["fetch", "push"]
+TOKEN_MIN = 20
+"""A user name alone in a URL is a person's name, or a token: those are longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,24 @@ def configured_remotes(repo: Repository) -> tuple[Remote, ...]:
             chosen = urls[:1] if use == "fetch" else urls
             found += [_remote(name, _absolute(url, repo), use) for url in chosen if url]
     return tuple(found)
+
+
+def remote_secrets(repo: Repository) -> tuple[str, ...]:
+    """Every password, and lone user name that may be a token, in the URLs of remotes; as written and decoded.
+
+    To be masked wherever something is recorded: a player can read them with `git remote -v`.
+    """
+    listed = repo.run("config", "--get-regexp", "-z", r"^(remote\..*\.(push)?url|url\..*\.(push)?insteadof)$")
+    found: set[str] = set()
+    for entry in os.fsdecode(listed.stdout).split("\0"):
+        key, _, value = entry.partition("\n")
+        for text in (value, key.removeprefix("url.").rpartition(".")[0] if key.startswith("url.") else ""):
+            _, user, password = without_credentials(text)
+            secret = password or (user if len(user) >= TOKEN_MIN else "")
+            found |= {secret, quote(secret, safe="")} if secret else set()
+            raw = text.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")
+            found |= {raw[2]} if secret and raw[2] else set()
+    return tuple(sorted(found))
 
 
 def find_remote(

@@ -133,8 +133,9 @@ class Change:
         return self.state in ("draft", "ready", "queued")
 
     def observed(self, *, comment_id: str = "") -> Observed:
-        """The facts that a failure block shows."""
-        return Observed(self.url, str(self.number), self.state, self.head_sha, self.merge_queue, comment_id)
+        """The facts that a failure block shows; a branch that is gone has no head."""
+        head = self.head_sha if self.source_exists else ""
+        return Observed(self.url, str(self.number), self.state, head, self.merge_queue, comment_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from touchline.forge.binding import Remote, configured_remotes
 from touchline.forge.remotes import web_origin
 from touchline.forge.secret import Credential
 from touchline.git.repository import Repository
+from touchline.git.transport import transport_settings
 from touchline.process import Completed
 from touchline.process import run as run_process
 from touchline.process.cancel import Cancellation
@@ -56,10 +57,16 @@ class LocalForgeHost:
         self._say = say
         self._cancel = cancel
         self._aliases: dict[str, str] = {}
+        self._remotes: Sequence[Remote] = ()
+        self._transport: tuple[tuple[str, str], ...] | None = None
 
     def remotes(self) -> Sequence[Remote]:
-        """The remotes of the local repository, read anew."""
-        return configured_remotes(self._repo)
+        """The remotes of the local repository as they were when this was first asked.
+
+        What is asked later may have been written by the player whose work is published.
+        """
+        self._remotes = self._remotes or configured_remotes(self._repo)
+        return self._remotes
 
     def git(
         self,
@@ -79,8 +86,9 @@ class LocalForgeHost:
             timeout_s=timeout_s,
             max_output_bytes=MAX_OUTPUT_BYTES,
             network=True,
-            settings=(*_QUIET_TRANSFER, *settings),
+            settings=(*self._own_transport(), *_QUIET_TRANSFER, *settings),
             extra_env=added,
+            cancel=self._cancel,
         )
 
     def run(
@@ -122,6 +130,12 @@ class LocalForgeHost:
     def say(self, text: str) -> None:
         """Tell the person who watches."""
         self._say(text)
+
+    def _own_transport(self) -> tuple[tuple[str, str], ...]:
+        """The repository's http settings as they were at the first network call, before any turn."""
+        if self._transport is None:
+            self._transport = transport_settings(self._repo.configuration())
+        return self._transport
 
     def _resolve(self, alias: str) -> str:
         try:

@@ -12,13 +12,15 @@ from touchline.errors import GitError, GitQueryError, NotARepositoryError, Proce
 from touchline.git.isolation import foreign_git_names
 from touchline.process import Completed
 from touchline.process import run as run_process
+from touchline.process.cancel import Cancellation
 from touchline.process.environment import clean_environment
 
 OLDEST_GIT = (2, 39)
 QUERY_TIMEOUT_S = 120.0
 MAX_OUTPUT_BYTES = 256 * 1024 * 1024
 
-_CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s@'\"]+@")
+# Up to the last "@" before the path: a password may hold one itself.
+_CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s]*@")
 
 
 def call_git(
@@ -29,6 +31,7 @@ def call_git(
     stdin: bytes = b"",
     timeout_s: float = QUERY_TIMEOUT_S,
     max_output_bytes: int = MAX_OUTPUT_BYTES,
+    cancel: Cancellation | None = None,
 ) -> Completed:
     """One git call in `cwd` with `added` (see `isolation`) on top of the cleaned environment.
 
@@ -44,6 +47,7 @@ def call_git(
             stdin=stdin,
             timeout_s=timeout_s,
             max_output_bytes=max_output_bytes,
+            cancel=cancel,
         )
     except ProcessError as error:
         if not cwd.is_dir():

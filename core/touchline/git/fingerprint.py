@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from touchline.errors import GitQueryError
+from touchline.git.call import redact
 from touchline.git.index import IndexFacts, index_facts
 from touchline.git.isolation import ConfigValue, parse_config_list
 from touchline.git.repository import Repository
+from touchline.git.transport import steers_transport
 
 _MAX_FILES = 2000
 _MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -74,6 +76,17 @@ def compare_fingerprints(before: Fingerprint, after: Fingerprint) -> tuple[str, 
     return tuple(sentences)
 
 
+def transport_changes(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
+    """Of the differences those that steer where a push goes, through whom, and who gets a credential."""
+    sentences = compare_fingerprints(before, after)
+    words = [(sentence, sentence.split(" ")) for sentence in sentences]
+    return tuple(
+        sentence
+        for sentence, (kind, name, *_) in words
+        if (kind == "setting" and steers_transport(name)) or (kind, name) == ("readability", "of")
+    )
+
+
 def _named(repo: Repository, folder: Path) -> str:
     return ".git/" if folder == repo.common_dir else "this worktree's "
 
@@ -88,7 +101,8 @@ def _settings(repo: Repository, parts: dict[str, str]) -> tuple[ConfigValue, ...
     values: dict[str, list[str]] = {}
     for item in config:
         if item.scope in ("local", "worktree"):
-            values.setdefault(item.key, []).append(item.value)
+            # The key of a rewritten URL holds that URL, with whatever credential is in it.
+            values.setdefault(redact(item.key), []).append(item.value)
     for key, found in values.items():
         parts[f"setting {key}"] = _digest("\0".join(found))
     return config

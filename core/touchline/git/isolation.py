@@ -12,6 +12,8 @@ of filtered files (Git LFS) are compared, they are compared unfiltered unless th
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -90,6 +92,9 @@ _KEPT = frozenset(
 )
 """The user's own git variables that stay; every other `GIT_*` names a repository, a trace or an override."""
 
+_PLINK = re.compile(r"(?i)\A\S*plink(?:\.exe)?(?=['\"\s]|\Z)")
+"""PuTTY's ssh, which knows no `-o`."""
+
 # Without `git`: `core.gitProxy` is a program, and of several the repository's would win.
 _NETWORK_PROTOCOLS = "file:http:https:ssh"
 
@@ -111,7 +116,8 @@ _NEUTRAL: dict[tuple[str, str], str] = {
 }
 """Section and variable of a key that names a program, with the value that runs nothing of the repository's."""
 
-_USER_SCOPES = frozenset({"system", "global"})
+USER_SCOPES = frozenset({"system", "global"})
+"""Where git's settings are the user's own and not the repository's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ def overrides(config: Iterable[ConfigValue], *, filters: Filters = "off") -> tup
     found: dict[str, str] = {}
     helpers: list[tuple[str, str]] = []
     for item in config:
-        if item.scope in _USER_SCOPES:
+        if item.scope in USER_SCOPES:
             user[item.key] = item.value
             if item.section == "credential" and item.variable == "helper":
                 helpers.append((item.key, item.value))
@@ -176,9 +182,12 @@ def ssh_command(config: Iterable[ConfigValue], environment: Mapping[str, str]) -
     """The ssh program of a network call: the user's own choice, never the repository's; never asking."""
     chosen = environment.get("GIT_SSH_COMMAND", "")
     if not chosen:
-        own = [item.value for item in config if item.key == "core.sshcommand" and item.scope in _USER_SCOPES]
-        chosen = own[-1] if own else "ssh"
-    return chosen if "batchmode" in chosen.lower() else f"{chosen} -oBatchMode=yes"
+        own = [item.value for item in config if item.key == "core.sshcommand" and item.scope in USER_SCOPES]
+        program = shlex.quote(environment.get("GIT_SSH") or "ssh")
+        chosen = own[-1] if own else program
+    if "batchmode" in chosen.lower():
+        return chosen
+    return f"{chosen} -batch" if _PLINK.search(chosen) else f"{chosen} -oBatchMode=yes"
 
 
 def transport_arguments(args: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,9 +202,15 @@ def foreign_git_names(environment: Iterable[str]) -> tuple[str, ...]:
 
 
 def isolated_additions(
-    settings: Iterable[tuple[str, str]], *, git_dir: str = "", work_tree: str = "", ssh: str = "", network: bool = False
+    settings: Iterable[tuple[str, str]],
+    *,
+    git_dir: str = "",
+    work_tree: str = "",
+    objects: str = "",
+    ssh: str = "",
+    network: bool = False,
 ) -> dict[str, str]:
-    """The variables of one git call.
+    """The variables of one git call; `objects` where they lie elsewhere than in `git_dir`.
 
     Without `network` no transport at all is allowed, so that a query cannot be turned into a fetch by a missing
     object and a remote of the repository's choice.
@@ -207,6 +222,8 @@ def isolated_additions(
         added["GIT_DIR"] = git_dir
     if work_tree:
         added["GIT_WORK_TREE"] = work_tree
+    if objects:
+        added["GIT_OBJECT_DIRECTORY"] = objects
     pairs = (*FIXED, *settings) if network else (*FIXED, *settings, *_LOCAL_ONLY)
     added["GIT_CONFIG_COUNT"] = str(len(pairs))
     for number, (key, value) in enumerate(pairs):

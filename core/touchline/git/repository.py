@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from touchline.git.call import MAX_OUTPUT_BYTES, QUERY_TIMEOUT_S, call_git, quer
 from touchline.git.call import OLDEST_GIT as OLDEST_GIT
 from touchline.git.discovery import find_places
 from touchline.git.isolation import (
+    ConfigValue,
     Filters,
     isolated_additions,
     overrides,
@@ -25,7 +27,9 @@ from touchline.git.isolation import (
     ssh_command,
     transport_arguments,
 )
+from touchline.git.transport import conditional_settings, has_conditions, object_folder, transport_folder
 from touchline.process import Completed
+from touchline.process.cancel import Cancellation
 
 _CONTENT_FREE = frozenset(
     {
@@ -110,32 +114,55 @@ class Repository:
         network: bool = False,
         settings: Collection[tuple[str, str]] = (),
         extra_env: Mapping[str, str] | None = None,
+        cancel: Cancellation | None = None,
     ) -> Completed:
         """One bounded git call; its exit status is a value. `args` begin with the git command.
 
         `settings` are git configuration for this call alone, stronger than any other; they never reach an argv.
+        A call with `network` sees the repository's objects and none of its settings (see `transport`).
         Raises NotARepositoryError when the work tree or git itself is gone.
         """
         neutral: tuple[tuple[str, str], ...] = ()
-        ssh = ""
+        config: tuple[ConfigValue, ...] = ()
         if network or args[0] not in _CONTENT_FREE:
-            listing = self.git("config", "--list", "-z", "--show-scope")
-            config = parse_config_list(listing)
+            config = self.configuration()
             neutral = overrides(config, filters=filters)
-            ssh = ssh_command(config, os.environ) if network else ""
-        added = isolated_additions(
-            (*neutral, *settings),
-            git_dir=str(self.git_dir),
-            work_tree=str(self.work_tree),
-            ssh=ssh,
-            network=network,
-        )
-        if extra_env:
-            added.update(extra_env)
-        sent = transport_arguments(args) if network else args
-        return call_git(
-            sent, self.work_tree, added, stdin=stdin, timeout_s=timeout_s, max_output_bytes=max_output_bytes
-        )
+        with ExitStack() as stack:
+            if network:
+                folder = stack.enter_context(transport_folder(self, args[0], config))
+                added = isolated_additions(
+                    (*neutral, *self._conditional(config, folder), *settings),
+                    git_dir=str(folder),
+                    objects=object_folder(self),
+                    ssh=ssh_command(config, os.environ),
+                    network=True,
+                )
+            else:
+                added = isolated_additions(
+                    (*neutral, *settings), git_dir=str(self.git_dir), work_tree=str(self.work_tree)
+                )
+            return call_git(
+                transport_arguments(args) if network else args,
+                self.work_tree,
+                {**added, **(extra_env or {})},
+                stdin=stdin,
+                timeout_s=timeout_s,
+                max_output_bytes=max_output_bytes,
+                cancel=cancel,
+            )
+
+    def configuration(self) -> tuple[ConfigValue, ...]:
+        """Every setting in force here, with its scope. Raises GitQueryError where git refuses the configuration."""
+        return parse_config_list(self.git("config", "--list", "-z", "--show-scope"))
+
+    def _conditional(self, config: tuple[ConfigValue, ...], folder: Path) -> tuple[tuple[str, str], ...]:
+        """What the user set for this repository alone, which a call in `folder` would not see by itself."""
+        if not has_conditions(config):
+            return ()
+        args = ("config", "--list", "-z", "--show-scope")
+        done = call_git(args, self.work_tree, isolated_additions((), git_dir=str(folder)))
+        require(done, args)
+        return conditional_settings(config, parse_config_list(done.stdout))
 
     def git(
         self,

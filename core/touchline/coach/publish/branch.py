@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from touchline.coach.announce import plan_summary
 from touchline.errors import GitError, UsageError
@@ -19,14 +19,6 @@ NAME_MAX = 60
 TRIES = 50
 
 _TICKET = re.compile(r"\b[A-Z][A-Z0-9]{1,9}-[0-9]{1,7}\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """The source branch as checked out, and the target's tip that it began from."""
-
-    branch: str
-    target_sha: str
 
 
 def branch_name(plan: str) -> str:
@@ -49,17 +41,18 @@ def refuse_dirty(repo: Repository, *, allowed: bool) -> tuple[str, ...]:
     return dirty
 
 
-def open_branch(repo: Repository, name: str, target_sha: str) -> str:
-    """Create and check out a branch at `target_sha`; a name that is taken gets a number. Gives the name.
+def open_branch(repo: Repository, name: str, target_sha: str, *, at_host: Callable[[str], bool]) -> str:
+    """Create and check out a branch at `target_sha`; a name that is taken here or at the host gets a number.
 
-    Raises GitError when the work tree cannot be switched without losing something; nothing is changed then.
+    Gives the name. Raises GitError when the work tree cannot be switched without losing something; nothing is
+    changed then.
     """
     for number in range(1, TRIES):
         candidate = name if number == 1 else f"{name}-{number}"
         if not is_branch_name(repo, candidate):
             raise UsageError(f"{candidate!r} cannot name a branch", fix="Give the plan a heading in plain words.")
         taken = repo.run("show-ref", "--verify", "--quiet", f"refs/heads/{candidate}").returncode == 0
-        if not taken:
+        if not taken and not at_host(candidate):
             argv = ("switch", "--quiet", "--no-track", "--create", candidate, target_sha)
             repo.git(*argv, filters="user", error=GitError)
             return candidate
@@ -68,4 +61,10 @@ def open_branch(repo: Repository, name: str, target_sha: str) -> str:
 
 def common_base(repo: Repository, target_sha: str, head: str) -> str:
     """The merge base of target and head. Raises GitError when they share no history."""
-    return merge_base(repo, target_sha, head)
+    base = merge_base(repo, target_sha, head)
+    if not base:
+        raise GitError(
+            f"the branch at {head[:12]} and its target at {target_sha[:12]} share no history",
+            fix="Name the target that the branch began from with --target.",
+        )
+    return base

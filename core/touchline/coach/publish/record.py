@@ -10,13 +10,15 @@ from touchline.coach.local import new_files, owned_paths
 from touchline.coach.memory import load_tree
 from touchline.coach.player import PlayerReport, claim_differences
 from touchline.coach.publish.body import first_body
-from touchline.coach.publish.observed import observe, publishing_failed
+from touchline.coach.publish.observed import cleaned, deviation, observe, publishing_failed
 from touchline.coach.publish.publication import Publication
 from touchline.coach.run import Run
 from touchline.documents.ledger import Ledger, TurnRow
 from touchline.errors import ForgeError, GitError, LedgerError
 from touchline.forge import ByUrl, Draft
 from touchline.git.commits import CommitKind, Committed, commit_turn, intended_tree, is_turn_commit
+from touchline.git.diff import merge_base
+from touchline.git.fingerprint import compare_fingerprints, take_fingerprint
 from touchline.git.folding import FoldKind, fold
 from touchline.git.hooks import load_commit_setup
 from touchline.git.messages import clean_message, message_digest
@@ -28,6 +30,7 @@ from touchline.secrets.changes import scan_change, scan_commits
 _CANNOT_GO_ON = (FoldKind.SWITCHED, FoldKind.REWRITTEN, FoldKind.PUSHED, FoldKind.UNFINISHED)
 _COMMIT_TRIES = 3
 HOOK_OUTPUT_KEPT = 2000
+SETTINGS_NAMED = 10
 
 
 class PublishStopped(Exception):
@@ -49,12 +52,13 @@ def record_published_turn(run: Run, publication: Publication, turn: int) -> None
             row = _commit(run, publication, ledger, row)
         elif row.intended_tree is not None:
             row = _commit_again(run, publication, ledger, row)
-        if row.head_sha is not None and not row.noop:
+        if row.head_sha is not None and _is_unpublished(run, row.head_sha):
             _publish(run, publication, row.head_sha)
         run.update_turn(turn, state="recorded")
     except (PublishStopped, ForgeError) as failure:
-        run.update_turn(turn, state="recorded", head_sha=row.head_sha or run.repo.head().commit)
-        publishing_failed(run, str(failure))
+        if isinstance(failure, ForgeError) and run.cancel.is_set():
+            raise  # a call that was broken off for us says nothing about the host; the next start goes on here
+        publishing_failed(run, failure, turn=True, head_sha=row.head_sha or run.repo.head().commit)
 
 
 def _commit(run: Run, publication: Publication, ledger: Ledger, row: TurnRow) -> TurnRow:
@@ -81,7 +85,7 @@ def _commit(run: Run, publication: Publication, ledger: Ledger, row: TurnRow) ->
         return run.update_turn(row.turn, head_sha=row.start_head, **values)
     intended = intended_tree(run.repo, changed, start=row.start_head)
     summary = row.settlement.summary if row.settlement is not None else None
-    message = publication.redactor.text("commit message", clean_message(summary or "", paths=changed)).text
+    message = cleaned(run, publication, "commit message", clean_message(summary or "", paths=changed))
     _refuse_secrets(run, publication, row.start_head, intended.tree)
     row = run.update_turn(
         row.turn, state="committing", intended_tree=intended.tree, message_digest=message_digest(message), **values
@@ -116,7 +120,7 @@ def _make(run: Run, publication: Publication, row: TurnRow, message: str, change
         case CommitKind.NOTHING:
             return run.update_turn(row.turn, head_sha=row.start_head, noop=True)
         case CommitKind.HOOK_FAILED:
-            output = publication.redactor.text("hook output", committed.output[-HOOK_OUTPUT_KEPT:]).text
+            output = cleaned(run, publication, "hook output", committed.output[-HOOK_OUTPUT_KEPT:])
             told = f"the hook {committed.hook} refused the commit: {committed.reason}\n{output}"
         case CommitKind.HOOK_CHANGED:
             told = f"commit hooks keep changing files: {', '.join(map(quote_path, committed.changed[:10]))}"
@@ -140,33 +144,61 @@ def _refuse_secrets(run: Run, publication: Publication, start: str, tree: str) -
         raise PublishStopped(f"suspected secrets: {'; '.join(reasons[:5])}")
 
 
+def _is_unpublished(run: Run, head: str) -> bool:
+    """Whether the host lacks commits of the branch: this turn's, or those that an earlier run could not push."""
+    ledger = run.store.read()
+    return head != ledger.run.remote_head_sha and merge_base(run.repo, ledger.merge_base, head) != head
+
+
 def _publish(run: Run, publication: Publication, sha: str) -> None:
     """Push the turn's commit; open the draft with the first one; require the host to show exactly this head."""
+    _name_changed_settings(run)
     ledger = run.store.read()
     binding, branch = publication.binding, ledger.run.source_branch or ""
     forge = binding.forge
     expected = ledger.run.remote_head_sha or ""
     pushed = forge.push(binding.head, sha, branch, expected=None if expected == sha else expected)
     run.update_run(remote_head_sha=pushed.sha)
-    if ledger.pr_url is None:
-        title, body = first_body(ledger, run.store.folder.plan.read_text(encoding="utf-8", errors="replace"))
-        texts = publication.redactor.texts({"title": title, "body": body})
-        change = forge.create_draft(
-            Draft(
-                base=binding.base,
-                source=branch,
-                target=ledger.run.target_branch or "",
-                title=texts["title"].text,
-                body=texts["body"].text,
-                head_sha=sha,
-                head=binding.head if binding.head != binding.base else None,
-            )
-        )
+    opening = ledger.pr_url is None
+    if opening:
+        change = forge.create_draft(_draft(run, publication, ledger, sha))
         run.progress.say(f"draft opened: {change.url}")
     else:
-        change = forge.inspect(ByUrl(ledger.pr_url))
+        change = forge.inspect(ByUrl(ledger.pr_url or ""))
     observe(run, change)
-    if change.head_sha != sha:
-        raise PublishStopped(f"the host shows the head {change.head_sha or 'none'}, not {sha}")
-    if not change.is_open:
-        raise PublishStopped(f"the change request is {change.state}")
+    wrong = deviation(ledger, change, sha)
+    if opening and not wrong and change.state != "draft":
+        wrong = f"the change request is {change.state} right after it was opened as a draft"
+    if wrong:
+        raise PublishStopped(wrong)
+
+
+def _draft(run: Run, publication: Publication, ledger: Ledger, sha: str) -> Draft:
+    binding = publication.binding
+    title, body = first_body(ledger, run.store.folder.plan.read_text(encoding="utf-8", errors="replace"))
+    return Draft(
+        base=binding.base,
+        source=ledger.run.source_branch or "",
+        target=ledger.run.target_branch or "",
+        title=cleaned(run, publication, "title", title),
+        body=cleaned(run, publication, "body", body),
+        head_sha=sha,
+        head=binding.head if binding.head != binding.base else None,
+    )
+
+
+def _name_changed_settings(run: Run) -> None:
+    """Say before a push which settings or hooks of git differ from the start of the run, and keep it with the turn.
+
+    The push itself does not read them (see `git.transport`); whether they may stay is the verification's finding.
+    """
+    changed = compare_fingerprints(run.memory.load_fingerprint(), take_fingerprint(run.repo))
+    row = queries.current_turn(run.store.read())
+    if not changed or row is None:
+        return
+    told = (
+        f"git settings differ from the start of the run, and no push uses them: {'; '.join(changed[:SETTINGS_NAMED])}"
+    )
+    if told not in row.concerns:
+        run.progress.say(told)
+        run.update_turn(row.turn, concerns=[*row.concerns, told])
