@@ -74,9 +74,14 @@ def test_no_path_of_a_machine_is_in_a_trajectory(name: str) -> None:
             assert not any(place in text for place in ("/tmp", "/home", "/root", "/usr", "/Users")), path
 
 
-def test_what_the_demo_records_is_replayed_as_equal(tmp_path: Path, touchline: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(
+    ("form", "told", "verifiers"), [((), "3 decisions, 13 steps", 6), (("--local",), "2 decisions, 11 steps", 4)]
+)
+def test_what_the_demo_records_is_replayed_as_equal(
+    tmp_path: Path, touchline: Callable[..., Any], form: tuple[str, ...], told: str, verifiers: int
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "touchline", "demo", "--dir", str(tmp_path / "demo")],
+        [sys.executable, "-m", "touchline", "demo", "--dir", str(tmp_path / "demo"), *form],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,
@@ -85,9 +90,10 @@ def test_what_the_demo_records_is_replayed_as_equal(tmp_path: Path, touchline: C
     (ledger,) = (tmp_path / "demo" / "state").glob("player-coach/*/*/ledger.json")
     run = str(ledger.parent)
     said = touchline("replay", run)
-    assert (said.status, said.out) == (0, "2 decisions, 11 steps, all equal\n")
-    told = json.loads(touchline("replay", run, "--events", "--json").out)
-    assert (told["equal"], told["complete"]) == (True, True)
-    # The player twice, and twice a judge and an exerciser.
-    assert sorted(row["record"].partition("/")[0] for row in told["programs"]) == ["output"] * 4 + ["player"] * 2
+    assert (said.status, said.out) == (0, f"{told}, all equal\n")
+    events = json.loads(touchline("replay", run, "--events", "--json").out)
+    assert (events["equal"], events["complete"]) == (True, True)
+    # The player twice, and a judge and an exerciser for each verification.
+    records = sorted(row["record"].partition("/")[0] for row in events["programs"])
+    assert records == ["output"] * verifiers + ["player"] * 2
     assert replay(read_recorded(RunFolder(ledger.parent))).not_compared == ()
