@@ -14,6 +14,7 @@ from touchline.api import (
     ForgeConflict,
     ForgeNotFoundError,
     ForgeUnavailable,
+    Observed,
     Selector,
 )
 from touchline_forges.command_changes import CommandChanges
@@ -53,6 +54,7 @@ class CommandedChanges:
             raise ForgeConflict(
                 f"the branch {draft.source} at the host is at {tip or 'nothing'}, not at {draft.head_sha}",
                 fix="Push the commit first; if someone else pushed, look at their work.",
+                observed=Observed(head_sha=tip),
             )
         after = self._told(
             lambda: self._commands.create_draft(draft), lambda: require_draft(self._commands.inspect(by_branch), draft)

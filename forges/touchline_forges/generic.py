@@ -40,7 +40,7 @@ from touchline.api import (
 from touchline_forges.command_changes import CommandChanges
 from touchline_forges.command_flow import CommandedChanges
 from touchline_forges.git_objects import GitObjects
-from touchline_forges.git_remote import GitRemotes
+from touchline_forges.git_remote import GitRemotes, Swap
 from touchline_forges.git_words import Refusal
 from touchline_forges.record_changes import RecordedChanges
 from touchline_forges.record_checks import RecordedChecks, with_change
@@ -180,21 +180,30 @@ class GenericForge:
                 return Pushed(branch, sha, moved=False)
             if expected is not None and before != expected:
                 raise _foreign(repo, branch, before, f"not at {expected or 'nothing'} as it was left")
-            pushed = self._remotes.push_branch(repo, sha, branch)
-            after = self._tip(repo, branch)
+            if before and self._objects.contains(sha, before) is not True:
+                raise _foreign(repo, branch, before, "with commits that this push does not have")
+            ref = f"refs/heads/{branch}"
+            pushed = self._remotes.swap(repo, Swap(ref, before, sha))
+            after = self._remotes.refs_after(repo, pushed, ref).branch(branch)
             if after == sha:
                 return Pushed(branch, sha, moved=True)
-            if pushed is None and after == before:
+            if pushed.refusal is Refusal.UNTOLD and after == before:
                 raise ForgeUnavailable(
-                    f"{repo} broke off; {branch} was not moved", fix="Start again.", observed=Observed(head_sha=after)
+                    f"{pushed.words}; {branch} was not moved", fix="Start again.", observed=Observed(head_sha=after)
                 )
-            if pushed is not None and pushed.refusal is Refusal.DECLINED:
+            if pushed.refusal is Refusal.DECLINED:
                 raise ForgeForbiddenError(
                     f"{repo} does not take the push to {branch}: {pushed.words}",
                     fix="Look at the host's rules for that branch.",
                     observed=Observed(head_sha=after),
                 )
-            raise _foreign(repo, branch, after, "with commits that this push does not have")
+            if after == before:
+                raise ForgeUnavailable(
+                    f"{repo} did not move {branch}: {pushed.words}",
+                    fix="Start again.",
+                    observed=Observed(head_sha=after),
+                )
+            raise _foreign(repo, branch, after, f"not at {before or 'nothing'} any more")
 
     def create_draft(self, draft: Draft) -> Change:
         """Open a draft, or find the one that is open already."""

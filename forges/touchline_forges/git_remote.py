@@ -1,8 +1,9 @@
 """One remote repository by git alone: refs, objects, guarded pushes (spec page 6, "Generic forge" and "Network").
 
 Reads are repeated a few times with growing waits. Writes are not: whether a push whose answer got lost took place
-is for the caller to look up. A branch is never forced; only refs below `refs/touchline/` are moved by
-compare-and-swap.
+is for the caller to look up. Every ref is moved by compare-and-swap, from the very value that was read: what somebody
+does in between makes the push fail. A branch is never forced: it is moved only to a commit that has the old one in
+its history, which the caller has proved.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from touchline.api import (
     Completed,
     Credential,
     ForgeBusy,
+    ForgeError,
     ForgeHost,
     ForgeNotFoundError,
     ForgeSettings,
@@ -25,7 +27,7 @@ from touchline.api import (
     find_remote,
     identify_remote,
 )
-from touchline_forges.git_words import PushedRef, failure, outcome_untold, parse_push
+from touchline_forges.git_words import PushedRef, Refusal, failure, outcome_untold, parse_push
 
 READ_ATTEMPTS = 3
 FIRST_WAIT_S = 0.5
@@ -87,6 +89,17 @@ class GitRemotes:
             f"the change comes from {text}, which no remote here names", fix="Add it with `git remote add NAME URL`."
         )
 
+    def refs_after(self, repo: RepositoryId, pushed: PushedRef, *patterns: str) -> Refs:
+        """The refs after a push. Where it broke off and nobody can be asked, its own failure is what is raised."""
+        try:
+            return self.refs(repo, *patterns)
+        except ForgeError as error:
+            if pushed.refusal is not Refusal.UNTOLD:
+                raise
+            raise type(error)(
+                f"{pushed.words}; whether it took place cannot be asked: {error.what}", fix=error.fix
+            ) from error
+
     def refs(self, repo: RepositoryId, *patterns: str) -> Refs:
         """HEAD and the refs below the given patterns (`refs/heads/*`), complete or an error."""
         remote = self._fetched(repo)
@@ -125,18 +138,10 @@ class GitRemotes:
                 fix="The refs moved meanwhile: start again.",
             )
 
-    def push_branch(self, repo: RepositoryId, sha: str, branch: str, *, dry_run: bool = False) -> PushedRef | None:
-        """Fast-forward `branch` to `sha`; None where git cannot tell what became of it. Never by force."""
-        ref = f"refs/heads/{branch}"
-        option = ("--dry-run",) if dry_run else ()
-        return self._push(repo, option, (f"{sha}:{ref}",), (ref,)).get(ref)
-
-    def swap(self, repo: RepositoryId, swap: Swap) -> PushedRef | None:
-        """Move one of our own refs if it is where `swap` says; None where git cannot tell what became of it."""
-        if not swap.ref.startswith(OWN_REFS):
-            raise ValueError(f"only refs below {OWN_REFS} are moved by compare-and-swap: {swap.ref}")
+    def swap(self, repo: RepositoryId, swap: Swap) -> PushedRef:
+        """Move one ref if it is where `swap` says. Raises ForgeUnavailable where the host cannot store it."""
         lease = f"--force-with-lease={swap.ref}:{swap.old}"
-        return self._push(repo, (lease,), (f"{swap.new}:{swap.ref}",), (swap.ref,)).get(swap.ref)
+        return self._push(repo, (lease,), f"{swap.new}:{swap.ref}", swap.ref)
 
     def try_writing(self, repo: RepositoryId) -> None:
         """Raise unless the host lets us push at all, as far as asking can tell; changes nothing."""
@@ -151,19 +156,23 @@ class GitRemotes:
         if writing:
             self._pushed(repo)
 
-    def _push(
-        self, repo: RepositoryId, options: Collection[str], refspecs: Collection[str], refs: Collection[str]
-    ) -> dict[str, PushedRef]:
+    def _push(self, repo: RepositoryId, options: Collection[str], refspec: str, ref: str) -> PushedRef:
         remote = self._pushed(repo)
-        done = self._send(remote, ("push", "--porcelain", "--no-verify", *options), refspecs)
-        said = parse_push(done.stdout) if done.ending == "exited" else {}
-        if not set(refs) <= set(said):
-            error = failure(done, f"pushing to {repo}")
-            lost = isinstance(error, ForgeUnavailable) and not isinstance(error, ForgeBusy)
-            if not lost and not outcome_untold(done.stdout):
-                raise error
-            self._host.say(f"{error.what}; looking whether it took place")
-        return said
+        done = self._send(remote, ("push", "--porcelain", "--no-verify", *options), (refspec,))
+        said = parse_push(done.stdout).get(ref) if done.ending == "exited" else None
+        if said is not None and said.refusal is Refusal.NOT_STORED:
+            raise ForgeUnavailable(
+                f"{repo} cannot store what was pushed to {ref}: {said.words}",
+                fix="Make room at the host (disk, quota, limit of size), then start again.",
+            )
+        if said is not None:
+            return said
+        error = failure(done, f"pushing to {repo}")
+        lost = isinstance(error, ForgeUnavailable) and not isinstance(error, ForgeBusy)
+        if not lost and not outcome_untold(done.stdout):
+            raise error
+        self._host.say(f"{error.what}; looking whether it took place")
+        return PushedRef(ref, Refusal.UNTOLD, error.what)
 
     def _send(self, remote: Remote, command: tuple[str, ...], refspecs: Collection[str]) -> Completed:
         return self._host.git(

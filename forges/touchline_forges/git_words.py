@@ -70,6 +70,10 @@ class Refusal(Enum):
     """The remote's ref is not where the push expected it."""
     DECLINED = "declined"
     """The server does not want it: a hook, a protected branch, a hidden ref."""
+    NOT_STORED = "not-stored"
+    """The server could not keep what it was sent: no space, a quota."""
+    UNTOLD = "untold"
+    """The call broke off: whether the ref was moved is to be looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class PushedRef:
 
 
 _UNTOLD = b"[remote failure]"
+_NOT_STORED = re.compile(r"unpacker error|unable to migrate objects|failed to write|No space left|quota")
 _LINE = re.compile(r"([ +\-*!=])\t([^\t]*):([^\t:]+)\t(.*)")
 _MOVED = re.compile(
     r"stale info|non-fast-forward|fetch first|needs force|cannot lock ref|failed to (update|lock) ref|failed to lock"
@@ -100,9 +105,14 @@ def parse_push(porcelain: bytes) -> dict[str, PushedRef]:
         if flag != "!":
             found[ref] = PushedRef(ref, None)
         elif _UNTOLD.decode() not in summary:
-            refusal = Refusal.MOVED if _MOVED.search(summary) else Refusal.DECLINED
-            found[ref] = PushedRef(ref, refusal, shown(summary))
+            found[ref] = PushedRef(ref, _refusal(summary), shown(summary))
     return found
+
+
+def _refusal(summary: str) -> Refusal:
+    if _MOVED.search(summary):
+        return Refusal.MOVED
+    return Refusal.NOT_STORED if _NOT_STORED.search(summary) else Refusal.DECLINED
 
 
 def outcome_untold(porcelain: bytes) -> bool:

@@ -200,21 +200,18 @@ class RecordedChanges:
     def _swapped(self, repo: RepositoryId, swap: Swap) -> bool:
         """Whether the swap took place; False when another client was first."""
         pushed = self._remotes.swap(repo, swap)
-        if pushed is not None and pushed.refusal is None:
+        if pushed.refusal is None:
             return True
-        if pushed is not None and pushed.refusal is Refusal.DECLINED:
+        if pushed.refusal is Refusal.DECLINED:
             raise ForgeForbiddenError(
                 f"{repo} does not take {swap.ref}: {pushed.words}",
                 fix=f"Let the host accept pushes to {CHANGES}* (it may hide or protect them), or configure commands.",
             )
-        now = self._snapshot(repo).refs.at.get(swap.ref, "")
+        now = self._remotes.refs_after(repo, pushed, swap.ref).at.get(swap.ref, "")
         if now == swap.new:
             return True
-        if now == swap.old and pushed is None:
-            raise ForgeUnavailable(
-                f"{repo} broke off while {swap.ref} was being changed; the change did not take place",
-                fix="Start again.",
-            )
+        if now == swap.old and pushed.refusal is Refusal.UNTOLD:
+            raise ForgeUnavailable(f"{pushed.words}; {swap.ref} was not changed", fix="Start again.")
         if now:
             self._remotes.bring(repo, [now])
             return self._objects.contains(now, swap.new) is True
@@ -248,6 +245,7 @@ class RecordedChanges:
             raise ForgeConflict(
                 f"the branch {draft.source} at the host is at {tip or 'nothing'}, not at {draft.head_sha}",
                 fix="Push the commit first; if someone else pushed, look at their work.",
+                observed=Observed(head_sha=tip),
             )
         if not snapshot.refs.branch(draft.target):
             raise ForgeNotFoundError(
@@ -290,7 +288,7 @@ class RecordedChanges:
         # A branch that is gone may have left its last commit in the target alone.
         self._remotes.bring(head, [tip])
         self._remotes.bring(repo, [target])
-        state = self._state(record, target, head_sha)
+        state = self._state(record, target)
         return Change(
             url=change_url(self._remotes.url(repo), number),
             number=number,
@@ -309,10 +307,9 @@ class RecordedChanges:
             merge_queue=record.merge_queue,
         )
 
-    def _state(self, record: ChangeRecord, target: str, head_sha: str) -> ChangeState:
-        contained = (
-            target and self._objects.contains(target, head_sha) and self._objects.contains(target, record.head_sha)
-        )
+    def _state(self, record: ChangeRecord, target: str) -> ChangeState:
+        """The recorded state, or merged where the target contains the recorded head, whatever was pushed since."""
+        contained = target and self._objects.contains(target, record.head_sha)
         return "merged" if contained and record.known_state != "closed" else record.known_state
 
     def _mergeable(self, state: ChangeState, record: ChangeRecord, tip: str, target: str) -> Mergeable:

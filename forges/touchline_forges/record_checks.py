@@ -88,15 +88,15 @@ class RecordedChecks:
             parent = old if old and self._objects.kind(old) == "commit" else ""
             commit = self._objects.write_commit({CHECK_FILE: blob}, parent=parent, message=f"Report {check.status}")
             pushed = self._remotes.swap(repo, Swap(ref, old, commit))
-            if pushed is not None and pushed.refusal is Refusal.DECLINED:
+            if pushed.refusal is Refusal.DECLINED:
                 raise ForgeForbiddenError(
                     f"{repo} does not take {ref}: {pushed.words}", fix=f"Let the host accept pushes to {CI}*."
                 )
-            now = self._remotes.refs(repo, ref).at.get(ref, "")
+            now = self._remotes.refs_after(repo, pushed, ref).at.get(ref, "")
             if now == commit:
                 return
-            if pushed is None and now == old:
-                raise ForgeUnavailable(f"{repo} broke off; the result was not left there", fix="Report it again.")
+            if pushed.refusal is Refusal.UNTOLD and now == old:
+                raise ForgeUnavailable(f"{pushed.words}; the result was not left there", fix="Report it again.")
         raise ForgeConflict(
             f"{ref} was changed by others {REPORT_ATTEMPTS} times meanwhile", fix="Report one result at a time."
         )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,9 +126,7 @@ def verifiers() -> dict[str, Any]:
     return {**GOOD_JUDGE, **GOOD_EXERCISER}
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    path = tmp_path / "project"
+def make_project(path: Path) -> Project:
     (path / "tests").mkdir(parents=True)
     (path / "docs/plans").mkdir(parents=True)
     (path / "tests/test_value.py").write_text(TESTS)
@@ -137,3 +137,28 @@ def project(tmp_path: Path) -> Project:
     made.git("add", "--all")
     made.git("commit", "--quiet", "--message", "Start")
     return made
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "project")
+
+
+@pytest.fixture
+def make_scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AbstractContextManager[Any]]:
+    """Opens a `Scene` of `published_scene` in a folder and a state of its own: a project and a host to disturb."""
+    spec = importlib.util.spec_from_file_location("published_scene", Path(__file__).with_name("published_scene.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    kit = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = kit
+    spec.loader.exec_module(kit)
+
+    def make(name: str, player: list[Any], **sections: Any) -> AbstractContextManager[Any]:
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        opened: AbstractContextManager[Any] = kit.opened(make_project(folder / "project"), folder, player, **sections)
+        return opened
+
+    return make

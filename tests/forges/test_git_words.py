@@ -77,6 +77,8 @@ def test_words_are_shown_bounded_without_credentials_and_control_characters() ->
         ("!\ta:refs/heads/x\t[remote rejected] (failed to update ref)", Refusal.MOVED),
         ("!\ta:refs/heads/x\t[remote rejected] (pre-receive hook declined)", Refusal.DECLINED),
         ("!\ta:refs/heads/x\t[remote rejected] (deny updating a hidden ref)", Refusal.DECLINED),
+        ("!\ta:refs/heads/x\t[remote rejected] (unpacker error)", Refusal.NOT_STORED),
+        ("!\ta:refs/heads/x\t[remote rejected] (unable to migrate objects to permanent storage)", Refusal.NOT_STORED),
     ],
 )
 def test_fate_of_each_ref_is_read_from_a_push(line: str, refusal: Refusal | None) -> None:

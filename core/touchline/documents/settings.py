@@ -256,6 +256,10 @@ class ForgeConfig(Section):
     """Environment variable that holds the token; never the token itself."""
     commands: dict[Name, Command] = {}
     """For the driver `generic`: one command for each operation."""
+    read_timeout_s: float = Field(default=60.0, gt=0, le=3600)
+    """Seconds that asking the host may take; a transfer of commits has `write_timeout_s`."""
+    write_timeout_s: float = Field(default=300.0, gt=0, le=24 * 3600)
+    """Seconds that a push, or a transfer of commits, may take."""
 
 
 class Budget(Section):

@@ -36,5 +36,7 @@ def choose_forge(
         token_env=config.token_env or "",
         token=Secret(token),
         commands=config.commands,
+        read_timeout_s=config.read_timeout_s,
+        write_timeout_s=config.write_timeout_s,
     )
     return driver, settings

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from touchline.coach.publish.body import final_body, merged
 from touchline.coach.publish.observed import cleaned, deviation, observe, publishing_failed
 from touchline.coach.publish.publication import Publication
+from touchline.coach.publish.takeup import tip_at_host
 from touchline.coach.run import Run
+from touchline.documents.decision import Context
 from touchline.documents.ledger import Ledger, Status
 from touchline.errors import ForgeConflict, ForgeError, ForgeNotFoundError
 from touchline.forge import ByBranch, ByUrl, Change
+from touchline.gates.reading import Reading, read_report
 from touchline.ledger import queries
 
 APPROVED: frozenset[Status] = frozenset({"APPROVED_DRAFT_OPEN", "APPROVED_READY_OPEN", "READY_FOR_REVIEW"})
@@ -55,14 +58,18 @@ def concluded(run: Run, publication: Publication, status: Status, reason: str) -
 
 
 def _find_draft(run: Run, publication: Publication, ledger: Ledger) -> None:
-    """Look for the draft whose opening broke off after it took place. Only one just like ours is taken for it."""
-    binding = publication.binding
+    """Look for the draft whose opening broke off after it took place. Only one just like ours is taken for it.
+
+    Without one, the branch that was pushed for it is looked at once more.
+    """
+    binding, branch = publication.binding, ledger.run.source_branch or ""
     if ledger.run.remote_head_sha is None:
         return
     head = binding.head if binding.head != binding.base else None
     try:
-        change = binding.forge.inspect(ByBranch(binding.base, ledger.run.source_branch or "", head))
+        change = binding.forge.inspect(ByBranch(binding.base, branch, head))
     except ForgeNotFoundError:
+        run.update_run(remote_head_sha=tip_at_host(binding, branch) or None)
         return
     if change.state == "draft" and change.target == ledger.run.target_branch:
         observe(run, change)
@@ -106,8 +113,21 @@ def _body(run: Run, publication: Publication, ending: Ending) -> str:
         reason=ending.reason,
         unverified=(last.head_sha or "") if last is not None else "",
         sections=[(section.title, section.text) for section in run.hooks.body_sections(ledger)],
+        reading=_reading(run, ledger),
     )
     return cleaned(run, publication, "body", body)
+
+
+def _reading(run: Run, ledger: Ledger) -> Reading | None:
+    """What the last decided verification reported, as far as it may be believed."""
+    row = queries.current_verification(ledger)
+    if row is None or row.state != "decided":
+        return None
+    try:
+        report = (run.store.folder.path / row.report_path).read_bytes()
+    except OSError:
+        return None  # the decision was taken without it too, and says so
+    return read_report(report, Context.model_validate(row.context))
 
 
 def _seen(run: Run, change: Change, planned: Ending) -> Ending:

@@ -15,7 +15,7 @@ from touchline.coach.publish.publication import Publication
 from touchline.coach.run import Run
 from touchline.documents.ledger import Ledger, TurnRow
 from touchline.errors import ForgeError, GitError, LedgerError
-from touchline.forge import ByUrl, Draft
+from touchline.forge import ByUrl, Change, Draft
 from touchline.git.commits import CommitKind, Committed, commit_turn, intended_tree, is_turn_commit
 from touchline.git.diff import merge_base
 from touchline.git.fingerprint import compare_fingerprints, take_fingerprint
@@ -145,9 +145,10 @@ def _refuse_secrets(run: Run, publication: Publication, start: str, tree: str) -
 
 
 def _is_unpublished(run: Run, head: str) -> bool:
-    """Whether the host lacks commits of the branch: this turn's, or those that an earlier run could not push."""
+    """Whether the host lacks commits of the branch or their draft: this turn's, or what an earlier run left undone."""
     ledger = run.store.read()
-    return head != ledger.run.remote_head_sha and merge_base(run.repo, ledger.merge_base, head) != head
+    shown = ledger.pr_url is not None and head == ledger.run.remote_head_sha
+    return not shown and merge_base(run.repo, ledger.merge_base, head) != head
 
 
 def _publish(run: Run, publication: Publication, sha: str) -> None:
@@ -157,19 +158,26 @@ def _publish(run: Run, publication: Publication, sha: str) -> None:
     binding, branch = publication.binding, ledger.run.source_branch or ""
     forge = binding.forge
     expected = ledger.run.remote_head_sha or ""
+    if ledger.pr_url is not None:
+        # Nothing is pushed into a change that is no longer the one that this run works on.
+        change = forge.inspect(ByUrl(ledger.pr_url))
+        observe(run, change)
+        _require(ledger, change, sha if change.head_sha == sha else expected)
     pushed = forge.push(binding.head, sha, branch, expected=None if expected == sha else expected)
     run.update_run(remote_head_sha=pushed.sha)
-    opening = ledger.pr_url is None
-    if opening:
+    if ledger.pr_url is not None:
+        change = forge.inspect(ByUrl(ledger.pr_url))
+    else:
         change = forge.create_draft(_draft(run, publication, ledger, sha))
         run.progress.say(f"draft opened: {change.url}")
-    else:
-        change = forge.inspect(ByUrl(ledger.pr_url or ""))
     observe(run, change)
-    wrong = deviation(ledger, change, sha)
-    if opening and not wrong and change.state != "draft":
-        wrong = f"the change request is {change.state} right after it was opened as a draft"
-    if wrong:
+    _require(ledger, change, sha)
+    if ledger.pr_url is None and change.state != "draft":
+        raise PublishStopped(f"the change request is {change.state} right after it was opened as a draft")
+
+
+def _require(ledger: Ledger, change: Change, head: str) -> None:
+    if wrong := deviation(ledger, change, head):
         raise PublishStopped(wrong)
 
 

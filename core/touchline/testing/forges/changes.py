@@ -165,6 +165,40 @@ class ChangeScenarios(ForgeContractBase):
         assert seen.is_open is (state == "ready")
 
     @needs(INSPECT, CREATE)
+    def test_merged_change_stays_merged_when_its_branch_goes_on(
+        self, forge: Forge, backdoor: Backdoor, desk: Desk, repo: RepositoryId, change: Change
+    ) -> None:
+        git(backdoor.hosted, "update-ref", f"refs/heads/{TARGET}", change.head_sha)
+        backdoor.set_state(change.number, "merged")
+        forge.push(repo, desk.commit("late"), BRANCH)
+        assert forge.inspect(ByNumber(repo, change.number)).state == "merged"
+
+    @needs(INSPECT, CREATE)
+    def test_merge_in_git_alone_is_not_undone_by_a_later_push(
+        self, forge: Forge, backdoor: Backdoor, desk: Desk, repo: RepositoryId, change: Change
+    ) -> None:
+        git(backdoor.hosted, "update-ref", f"refs/heads/{TARGET}", change.head_sha)
+        before = forge.inspect(ByNumber(repo, change.number)).state
+        forge.push(repo, desk.commit("late"), BRANCH)
+        assert forge.inspect(ByNumber(repo, change.number)).state == before
+
+    @needs(INSPECT, CREATE)
+    def test_refused_draft_tells_where_the_branch_is(self, forge: Forge, backdoor: Backdoor, draft: Draft) -> None:
+        theirs = foreign_commit(backdoor)
+        with pytest.raises(ForgeConflict) as caught:
+            forge.create_draft(draft)
+        assert caught.value.observed.head_sha == theirs
+
+    @needs(INSPECT, CREATE, READY)
+    def test_branch_that_is_gone_has_no_head_in_what_a_failure_tells(
+        self, forge: Forge, backdoor: Backdoor, change: Change
+    ) -> None:
+        git(backdoor.hosted, "update-ref", "-d", f"refs/heads/{BRANCH}")
+        with pytest.raises(ForgeConflict) as caught:
+            forge.mark_ready(change, head_sha=change.head_sha)
+        assert caught.value.observed.head_sha == ""
+
+    @needs(INSPECT, CREATE)
     def test_retargeted_change_is_told_with_its_new_target(
         self, forge: Forge, backdoor: Backdoor, repo: RepositoryId, change: Change
     ) -> None:

@@ -8,9 +8,9 @@ from threading import Barrier
 from typing import Any
 
 from touchline.errors import ForgeConflict, ForgeError
-from touchline.forge import Change, Draft, Forge, ForgeCapability
+from touchline.forge import Change, Draft, Forge, ForgeCapability, Pushed
 from touchline.testing.forges.backdoor import Backdoor
-from touchline.testing.forges.base import Desk, ForgeContractBase, needs
+from touchline.testing.forges.base import Desk, ForgeContractBase, needs, tip
 
 
 def at_once(*calls: Callable[[], Any]) -> Sequence[Any]:
@@ -87,4 +87,33 @@ class RaceScenarios(ForgeContractBase):
             lambda: forge.push(draft.base, mine, draft.source),
             lambda: other.push(draft.base, theirs, draft.source),
         )
-        assert sorted(isinstance(result, ForgeConflict) for result in results) == [False, True]
+        won, lost = sorted(results, key=lambda result: isinstance(result, ForgeConflict))
+        assert isinstance(won, Pushed)
+        assert isinstance(lost, ForgeConflict)
+        assert won.sha == tip(backdoor)
+        assert won.sha in (mine, theirs)
+
+    @needs(ForgeCapability.INSPECT, ForgeCapability.CREATE_DRAFT, ForgeCapability.COMMENT)
+    def test_two_machines_with_one_comment_leave_it_once(
+        self, forge: Forge, backdoor: Backdoor, other_desk: Desk, change: Change
+    ) -> None:
+        other = self.forge_on(backdoor, other_desk)
+        results = at_once(
+            lambda: forge.comment(change, "done", key="a"), lambda: other.comment(change, "done", key="a")
+        )
+        assert [result for result in results if isinstance(result, ForgeError)] == []
+        assert sorted(result.created for result in results) == [False, True]
+        assert backdoor.comments(change.number) == ["done"]
+
+    @needs(ForgeCapability.INSPECT, ForgeCapability.CREATE_DRAFT, ForgeCapability.COMMENT)
+    def test_of_many_comments_at_once_none_is_lost(
+        self, forge: Forge, backdoor: Backdoor, other_desk: Desk, change: Change
+    ) -> None:
+        other = self.forge_on(backdoor, other_desk)
+        results = at_once(
+            lambda: forge.comment(change, "one", key="1"),
+            lambda: other.comment(change, "two", key="2"),
+            lambda: self.forge_on(backdoor, other_desk).comment(change, "three", key="3"),
+        )
+        assert [result for result in results if isinstance(result, ForgeError)] == []
+        assert sorted(backdoor.comments(change.number)) == ["one", "three", "two"]

@@ -11,6 +11,7 @@ import base64
 import os
 import subprocess
 import threading
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
@@ -48,6 +49,7 @@ class GitHttpServer:
 
     def __init__(self, root: Path, *, token: str = "") -> None:
         self.token = token
+        self.program: Sequence[str] = ("git", "http-backend")
         self.requests: list[str] = []
         """Method and path of every request, for tests of what was asked how often."""
         self._root = root
@@ -67,15 +69,25 @@ class GitHttpServer:
             def do_POST(self) -> None:
                 outer.answer(self)
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        # Connections that git holds open must not hold up the end of a test.
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._handler = Handler
+        self._open(0)
+        self._port = self._server.server_address[1]
 
     @property
     def url(self) -> str:
         """Address of `root`, without credentials."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self._port}"
+
+    def close(self) -> None:
+        """Listen no longer: who connects now is refused. Requests that are under way go on."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=10)
+
+    def reopen(self) -> None:
+        """Listen again at the same address."""
+        self._open(self._port)
+        self._thread.start()
 
     def refuse(self, status: int, *, times: int) -> None:
         """Answer the next `times` requests with that status."""
@@ -86,9 +98,13 @@ class GitHttpServer:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(timeout=10)
+        self.close()
+
+    def _open(self, port: int) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler)
+        # Connections that git holds open must not hold up the end of a test.
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         """One request: refused, asked for a credential, or handed to git."""
@@ -120,13 +136,14 @@ class GitHttpServer:
             "REMOTE_USER": "tester",
         }
         done = subprocess.run(
-            ["git", "http-backend"],
+            self.program,
             input=body,
             env=environment,
             cwd=self._root,
             capture_output=True,
             timeout=CGI_TIMEOUT_S,
             check=False,
+            restore_signals=False,  # a write beyond a limit of size fails, as on a full disk, and kills nobody
         )
         head, _, rest = done.stdout.partition(b"\r\n\r\n")
         if done.returncode != 0 or not head:
@@ -144,7 +161,7 @@ class GitHttpServer:
 
     def _send(self, request: BaseHTTPRequestHandler, status: int, headers: dict[str, str], body: bytes) -> None:
         request.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
             request.send_header(name, value)
         request.end_headers()
         request.wfile.write(body)
