@@ -126,7 +126,7 @@ def open_ledger(
         local.clear_intents(place.repo, found)
         for folder in sorted(place.folder.output.glob("verify-*")):
             remove_leftovers(place.repo, folder)
-    # The root that this run lives under: another one, such as the user's own beside the demo's, is none of its business.
+    # The root of this run alone: the user's own, beside the demo's, is none of its business.
     prune(place.folder.path.parents[1], now=utc_now())
     what = opening(found, new=new)
     if found is not None and what in ("continue", "report"):

@@ -1,34 +1,40 @@
-"""The text of a change request, written from the ledger alone (spec page 6, "Body"). Pure.
+"""The text of a change request as a whole: its parts in order, its markers, its length (spec page 6, "Body"). Pure.
 
-Everything of ours stands between two markers; what people wrote around them is kept byte for byte. Numbers and
-verdicts come from the ledger, the wording from here; text of models goes through `inert`.
+Everything of ours stands between two markers; what people wrote around them is kept byte for byte. A text that is
+too long for a host loses sections from its end, never the final state and never what people wrote.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from touchline.coach.announce import plan_summary
-from touchline.coach.publish.inert import capped, inert, inert_title
-from touchline.documents.ledger import Finding, Ledger, Status, TurnRow
-from touchline.ledger import queries
+from touchline.coach.publish import sections as part
+from touchline.coach.publish.inert import inert_title
+from touchline.coach.publish.sections import STATE_BEGIN, STATE_END
+from touchline.documents.ledger import Ledger, Status
+from touchline.gates.reading import Reading
+
+__all__ = ["BEGIN", "BODY_MAX", "END", "STATE_BEGIN", "STATE_END", "final_body", "first_body", "merged"]
 
 BEGIN = "<!-- touchline:begin -->"
 END = "<!-- touchline:end -->"
-STATE_BEGIN = "<!-- touchline:state -->"
-STATE_END = "<!-- touchline:state:end -->"
+HINT = "<!-- This part is written anew from the run's ledger. Write above or below it. -->"
+CUT_NOTE = "*This text was longer than the host allows and is cut here.*"
 BODY_MAX = 60_000
-PLAN_LINES = 12
-PATHS_MAX = 100
+"""In code points; hosts take a little more."""
+OURS_MIN = 2_000
+"""What our part may have however long the text of people is."""
+
+_OURS = re.compile(f"{re.escape(BEGIN)}(?:(?!{re.escape(BEGIN)}).)*?{re.escape(END)}", re.DOTALL)
+_SECTION = re.compile(r"\n\n(?=## )")
 
 
 def first_body(ledger: Ledger, plan: str) -> tuple[str, str]:
     """(title, body) of the draft, before anything was verified."""
-    title = inert_title(plan_summary(plan))
-    text = "\n\n".join(
-        [BEGIN, *_summary(plan), "*Work in progress: nothing of this was verified yet.*", *_changed(ledger), END]
-    )
-    return title, capped(text + "\n", BODY_MAX)
+    work = ["*Work in progress: nothing of this was verified yet.*"]
+    return inert_title(plan_summary(plan)), _whole([*part.summary(plan), *work, *part.what_changed(ledger)])
 
 
 def final_body(
@@ -39,123 +45,81 @@ def final_body(
     reason: str,
     unverified: str = "",
     sections: Sequence[tuple[str, str]] = (),
+    reading: Reading | None = None,
 ) -> str:
     """Our part of the body at the end of a run. `unverified` is a local commit that was never verified.
 
-    `sections` are titles and texts of plugins.
+    `sections` are titles and texts of plugins; `reading` is what the last decided verification reported.
     """
-    parts = [
-        BEGIN,
-        *_summary(plan),
-        *_changed(ledger),
-        *_testing(ledger),
-        *_journey(ledger),
-        *_state(ledger, status, reason, unverified),
-        *_friction(ledger),
-        *_below(ledger),
-        *_ci(ledger),
-    ]
-    for title, text in sections:
-        parts += [f"## {inert(title, 80)}", inert(text, 4000)]
-    return capped("\n\n".join([*parts, END]) + "\n", BODY_MAX)
+    return _whole(
+        [
+            *part.summary(plan),
+            *part.what_changed(ledger),
+            *part.reviewer_guide(ledger),
+            *part.testing_plan(ledger, reading),
+            *part.journey(ledger),
+            *part.final_state(ledger, status, reason, unverified),
+            *part.friction_log(ledger),
+            *part.below_threshold(ledger),
+            *part.ci_history(ledger),
+            *part.contributed(sections),
+        ]
+    )
 
 
 def merged(present: str, ours: str) -> str:
-    """The present body with our part replaced; a body without our markers keeps its text, ours comes after it."""
-    before, begin, rest = present.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if begin and end:
-        return before + ours.rstrip("\n") + after
-    return f"{present}\n\n{ours}" if present.strip() else ours
+    """The present body with our part replaced; a body without our markers keeps its text, ours comes after it.
+
+    The first pair of markers with none of them between is ours: one that somebody wrote elsewhere is their text.
+    """
+    found = _OURS.search(present)
+    before, after = (present[: found.start()], present[found.end() :]) if found else (present, "")
+    if found is None and before.strip():
+        before += "\n\n"
+    elif found is None:
+        before = ""
+    room = max(BODY_MAX - len(before) - len(after), OURS_MIN)
+    return before + fitted(ours.rstrip("\n"), room) + after
 
 
-def _summary(plan: str) -> list[str]:
-    lines = [line for line in plan.splitlines() if line.strip()][: PLAN_LINES + 1]
-    quoted = [f"> {inert(line)}" for line in lines[1:]] if len(lines) > 1 else []
-    return ["## Summary", inert(plan_summary(plan)), *(["\n".join(quoted)] if quoted else [])]
+def fitted(ours: str, limit: int) -> str:
+    """Our part in at most about `limit` code points: sections go from the end, the final state stays."""
+    if len(ours) <= limit:
+        return ours
+    first, *others = _SECTION.split(ours.rstrip("\n").removesuffix(f"\n\n{END}"))
+    kept = [text for text in others if STATE_BEGIN in text]
+    room = limit - len(first) - len(END) - 2 - sum(len(text) + 2 for text in kept) - len(CUT_NOTE) - 2
+    if room < 0:
+        kept = [_cut_state(text, room) for text in kept]
+    shown: list[str] = []
+    full = False
+    for text in others:
+        if STATE_BEGIN in text:
+            shown += kept
+        elif not full and len(text) + 2 <= room:
+            shown.append(text)
+            room -= len(text) + 2
+        elif not full:
+            full = True
+            shown.append(f"{_cut_lines(text, max(room, 0))}\n\n{CUT_NOTE}".lstrip("\n"))
+    return "\n\n".join([first, *shown, END])
 
 
-def _changed(ledger: Ledger) -> list[str]:
-    paths = sorted({path for row in queries.turns_of_run(ledger) for path in row.changed_paths})
-    if not paths:
-        return []
-    rows = [f"- {inert(path, 200)}" for path in paths[:PATHS_MAX]]
-    if len(paths) > PATHS_MAX:
-        rows.append(f"- and {len(paths) - PATHS_MAX} more")
-    return ["## What Changed", "\n".join(rows)]
+def _whole(parts: Sequence[str]) -> str:
+    return fitted("\n\n".join([BEGIN, HINT, *parts, END]), BODY_MAX) + "\n"
 
 
-def _testing(ledger: Ledger) -> list[str]:
-    row = queries.current_verification(ledger)
-    if row is None or row.state != "decided":
-        return []
-    told = [f"- verification {row.verify_run} on `{row.head_sha}`: {row.decision} ({inert(row.reason)})"]
-    gates = [f"- gate {inert(gate.gate, 200)}: {inert(gate.status, 40)}" for gate in row.gates]
-    return ["## Testing Plan", "\n".join([*told, *gates])]
+def _cut_lines(text: str, limit: int) -> str:
+    """The whole lines of a section that fit; nothing where its heading alone would be left."""
+    cut = text[:limit].rpartition("\n")[0].rstrip() if len(text) > limit else text
+    return cut if "\n" in cut else ""
 
 
-def _journey(ledger: Ledger) -> list[str]:
-    rows = queries.turns_of_run(ledger)
-    if not rows:
-        return []
-    table = ["| Turn | Result | Commit | Verified | What |", "|---|---|---|---|---|"]
-    table += [_turn_line(ledger, row) for row in rows]
-    parts = ["## Implementation Journey", "\n".join(table)]
-    if ledger.run.assumptions:
-        parts.append("\n".join(f"- Assumption: {inert(text)}" for text in ledger.run.assumptions))
-    if ledger.interruptions:
-        parts.append("\n".join(f"- {inert(text)}" for text in ledger.interruptions))
-    return parts
-
-
-def _turn_line(ledger: Ledger, row: TurnRow) -> str:
-    decisions = [one.decision or one.state for one in queries.verifications_of_turn(ledger, row.turn)]
-    settlement = row.settlement
-    what = inert(settlement.summary or "", 200) if settlement is not None else ""
-    commit = f"`{row.head_sha[:12]}`" if row.head_sha and not row.noop else "none"
-    kind = settlement.kind if settlement is not None else row.state
-    return f"| {row.turn} | {kind} | {commit} | {', '.join(decisions) or 'no'} | {what} |"
-
-
-def _state(ledger: Ledger, status: Status, reason: str, unverified: str) -> list[str]:
-    verified = queries.last_verified_head(ledger) or "none"
-    lines = [
-        f"- Status: **{status}**" + (f" ({inert(reason)})" if reason else ""),
-        f"- Last verified commit: `{verified}`",
-        f"- Turns used: {queries.turns_used(ledger)} of {ledger.max_turns}",
-        f"- Verification runs: {queries.verify_runs(ledger)}",
-        f"- Reviewer: {inert(queries.reviewer_line(ledger), 100)}",
-    ]
-    if unverified and unverified != verified:
-        lines.append(f"- Not verified: `{unverified}`")
-    lines += [f"- Blocking: {_finding(finding)}" for finding in queries.blocking(ledger)]
-    return ["## Final State", f"{STATE_BEGIN}\n" + "\n".join(lines) + f"\n{STATE_END}"]
-
-
-def _friction(ledger: Ledger) -> list[str]:
-    lines = [
-        f"- Known failure {entry.id}, seen {entry.reraise_count} times, older than this change: {inert(entry.title)}"
-        for entry in ledger.quarantine
-        if entry.reraise_count
-    ]
-    lines += [f"- Came back: {_finding(finding)}" for finding in queries.sticky(ledger)]
-    for row in queries.turns_of_run(ledger):
-        lines += [f"- Turn {row.turn}: {inert(concern)}" for concern in row.concerns]
-    return ["## Friction Log", "\n".join(lines)] if lines else []
-
-
-def _below(ledger: Ledger) -> list[str]:
-    kept = ("accepted-below-threshold", "deferred-out-of-scope")
-    found = [finding for finding in ledger.findings if finding.disposition in kept]
-    return ["## Below-Threshold Issues", "\n".join(f"- {_finding(one)}" for one in found)] if found else []
-
-
-def _ci(ledger: Ledger) -> list[str]:
-    rows = queries.ci_failures_of_run(ledger)
-    lines = [f"- turn {row.turn}, {inert(row.check, 100)}: {inert(row.summary)}" for row in rows]
-    return ["## CI History", "\n".join(lines)] if lines else []
-
-
-def _finding(finding: Finding) -> str:
-    place = f" in {inert(finding.location.path, 200)}" if finding.location is not None else ""
-    return f"{finding.id} (severity {finding.severity}, {finding.class_}){place}: {inert(finding.title)}"
+def _cut_state(text: str, missing: int) -> str:
+    """The final state with fewer of its last lines, its markers kept; its first lines are never left out."""
+    whole = text.removesuffix(f"\n{STATE_END}").split("\n")
+    lines = list(whole)
+    while missing < 0 and lines[-1].startswith(("- Blocking", "- and ")):
+        missing += len(lines.pop()) + 1
+    more = [f"- and {len(whole) - len(lines)} more lines"] if len(lines) < len(whole) else []
+    return "\n".join([*lines, *more, STATE_END])
