@@ -15,6 +15,8 @@ from touchline.documents.ledger import (
     GateRow,
     LastExit,
     Ledger,
+    PastRun,
+    RunOptions,
     Settlement,
     Terminal,
     TurnRow,
@@ -143,6 +145,59 @@ def test_a_run_can_be_named_by_the_number_that_its_start_announces(keep_ledger: 
     full(keep_ledger)
     assert "slugs-0a1b2c3d/main-local" in touchline("show", RUN).out
     assert touchline("show", "20261201000001").status == 2
+
+
+def past(number: str, status: str | None) -> PastRun:
+    ended = Terminal.model_validate({"status": status, "reason": f"because of {number}"}) if status else None
+    options = RunOptions(executor="scripted", max_turns=4, severity=7)
+    return PastRun(run_number=number, options=options, turns_used=3, verify_runs=5, terminal=ended)
+
+
+def test_every_run_of_a_change_is_listed_the_present_one_first(keep_ledger: Keep, touchline: Touchline) -> None:
+    earlier = [past("20261130000001", "TURN_LIMIT_VERIFY"), past("20261130000002", None)]
+    keep_ledger("one-00000000", "main-local", runs=earlier)
+    keep_ledger("two-00000000", "main-local", terminal=Terminal(status="APPROVED_NO_PR", reason="x"))
+    listed = [row for row in json.loads(touchline("runs", "--json").out) if row["name"] == "one-00000000/main-local"]
+    assert [(row["run_number"], row["status"], row["current"]) for row in listed] == [
+        (RUN, "UNFINISHED", True),
+        ("20261130000002", "GIVEN_UP", False),
+        ("20261130000001", "TURN_LIMIT_VERIFY", False),
+    ]
+    lines = touchline("runs").out.splitlines()
+    assert len(lines) == 4
+    (line,) = (line for line in lines if "20261130000001" in line)
+    assert "turns 3 of 4, verified 5x" in line
+    assert line.endswith("because of 20261130000001")
+
+
+def test_an_earlier_run_is_shown_by_its_number_with_its_own_turns_and_ending(
+    keep_ledger: Keep, touchline: Touchline
+) -> None:
+    old, new = (
+        TurnRow(
+            run_number=number,
+            turn=1,
+            state="recorded",
+            executor="scripted",
+            start_head="a" * 40,
+            start_tree="b" * 40,
+            started_at="2026-12-01T00:00:00Z",
+            settlement=Settlement(kind="finished", summary=f"turn of {number}"),
+        )
+        for number in ("20261130000001", RUN)
+    )
+    runs = [past("20261130000001", "TURN_LIMIT_VERIFY"), past("20261130000002", None)]
+    keep_ledger("one-00000000", "main-local", turns=[old, new], runs=runs)
+    shown = touchline("show", "20261130000001").out
+    assert "status     TURN_LIMIT_VERIFY: because of 20261130000001" in shown
+    assert "turns: 1 of 4 used" in shown
+    assert "turn of 20261130000001" in shown
+    assert f"turn of {RUN}" not in shown
+    assert f"other runs of this change: {RUN}, 20261130000002" in shown
+    assert "status     GIVEN_UP\n" in touchline("show", "20261130000002").out
+    present = touchline("show", "main-local").out
+    assert f"turn of {RUN}" in present
+    assert "status     UNFINISHED" in present
 
 
 @pytest.mark.parametrize("name", ["nope", "../..", "/etc", "a/b/c", ""])

@@ -145,14 +145,18 @@ def test_a_corrupt_ledger_is_reported_with_its_place_and_left_alone(
 
 
 def test_the_dry_run_touches_nothing_and_tells_the_options(project: Any, clean_home: Path) -> None:
-    before = sorted(clean_home.rglob("*"))
+    def listed() -> list[Path]:
+        # The plugin library's own list of installed entry points is no work of touchline's.
+        return sorted(path for path in (*clean_home.rglob("*"), *project.path.rglob("*")) if ".cache" not in path.parts)
+
+    before = listed()
     ran = project.touchline("run", "--no-pr", "--dry-run", "--json", "--severity", "7")
     assert ran.status == 0, ran.err
     shown = json.loads(ran.out)
     assert shown["accepted"] is True
     assert shown["effective"]["severity"] == 7
     assert shown["effective"]["mode"] == "no-pr"
-    assert sorted(clean_home.rglob("*")) == before
+    assert listed() == before
     refused = project.touchline("run", "--dry-run", "--json", "--severity", "11")
     assert refused.status == 2
     assert json.loads(refused.out)["accepted"] is False
@@ -163,6 +167,34 @@ def test_what_a_run_keeps_is_for_its_owner_alone(project: Any, attempt_of: Attem
     assert project.run().status == 0
     for path in (project.folder, *project.folder.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_the_dry_run_names_who_would_play_judge_exercise_and_test(
+    project: Any, attempt_of: Attempt, verifiers: dict[str, Any]
+) -> None:
+    project.configure({"player": [attempt_of(3)], **verifiers}, tests={"command": ["make", "test"]})
+    shown = json.loads(project.touchline("run", "--no-pr", "--dry-run", "--json", "--model", "m-1").out)["effective"]
+    assert (shown["player"], shown["model"], shown["playerProblem"]) == ("play", "m-1", None)
+    assert [(judge["name"], judge["by"], bool(judge["problem"])) for judge in shown["judges"]] == [
+        ("codex-reviewer", "codex", True),
+        ("reviewer", "scripted", False),
+    ]
+    assert shown["exerciser"] == {"by": "scripted", "problem": None}
+    assert shown["tests"] == {"command": ["make", "test"], "origin": "configured"}
+    told = project.touchline("run", "--no-ci", "--dry-run").out
+    assert "\nplayer: play\n" in told
+    assert "\nexerciser: a fresh session of scripted\n" in told
+    assert "\ntests: make test (configured)\n" in told
+    assert "\njudge: codex-reviewer (" in told
+
+
+def test_the_dry_run_says_why_nobody_could_play(project: Any) -> None:
+    ran = project.touchline("run", "--no-pr", "--dry-run", "--json", "--executor", "clade")
+    shown = json.loads(ran.out)
+    assert (ran.status, shown["accepted"], shown["effective"]["player"]) == (0, True, None)
+    assert "claude" in shown["effective"]["playerProblem"]
+    told = project.touchline("run", "--no-pr", "--dry-run", "--executor", "clade").out
+    assert "\nplayer: none (cannot play: " in told
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import json
 
 from touchline import texts
 from touchline.coach.announce import changes_before
+from touchline.coach.casting import casting
 from touchline.coach.checks import require_exerciser
 from touchline.coach.opening import opening, refuse_changed_options
 from touchline.coach.options import Defaults, Effective, Surroundings, resolve
@@ -29,12 +30,13 @@ from touchline.errors import UsageError
 from touchline.ledger.lock import RunLock
 from touchline.ledger.store import LedgerStore
 from touchline.process.cancel import Cancellation, on_signals
+from touchline.turn.shown import visible
 
 __all__ = ["Request", "dry_run", "launch"]
 
 
 def dry_run(request: Request) -> int:
-    """Judge the options and say what would happen; touches nothing, contacts nobody (spec page 5)."""
+    """Judge the options and say what would happen and who would do it; touches nothing (spec page 5)."""
     root = places.repository_root(request.repo) or request.repo
     try:
         loaded = load_settings(
@@ -47,16 +49,18 @@ def dry_run(request: Request) -> int:
     except UsageError as error:
         if not request.as_json:
             raise
-        request.result.write(json.dumps({"accepted": False, "reason": str(error)}, ensure_ascii=False) + "\n")
+        request.result.write(json.dumps({"accepted": False, "reason": str(error)}) + "\n")
         return UsageError.exit_code
     for notice in effective.notices:
         print(notice, file=request.told)
+    cast = casting(effective, loaded.settings, root, request.environ)
     if request.as_json:
-        request.result.write(json.dumps(effective.as_json(), ensure_ascii=False) + "\n")
+        request.result.write(json.dumps(effective.as_json(cast.as_json())) + "\n")
     else:
-        for key, value in effective.as_json()["effective"].items():  # type: ignore[attr-defined]
+        rows: dict[str, object] = effective.as_json()["effective"]  # type: ignore[assignment]
+        for key, value in (rows | cast.as_rows()).items():
             shown = ", ".join(value) if isinstance(value, list) else value
-            request.result.write(f"{key}: {'none' if shown in (None, '') else shown}\n")
+            request.result.write(f"{key}: {'none' if shown in (None, '') else visible(str(shown))}\n")
     return 0
 
 

@@ -108,8 +108,8 @@ class Effective:
     epic_context: str | None
     epic_quarantine: str | None
 
-    def as_json(self) -> dict[str, object]:
-        """The machine form that `run --dry-run --json` prints."""
+    def as_json(self, more: Mapping[str, object] | None = None) -> dict[str, object]:
+        """The machine form that `run --dry-run --json` prints; `more` is added to what is in effect."""
         effective: dict[str, object] = {
             "mode": self.mode,
             "ci": self.ci,
@@ -123,7 +123,7 @@ class Effective:
         }
         if self.terminal is not None:
             effective["terminal"] = self.terminal
-        return {"accepted": True, "effective": effective}
+        return {"accepted": True, "effective": effective | dict(more or {})}
 
     def run_options(self, executor: str) -> RunOptions:
         """The options as the ledger keeps them; `executor` is the driver name that was picked."""

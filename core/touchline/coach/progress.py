@@ -27,9 +27,11 @@ from touchline.executor import (
     TurnEnded,
     UsageReported,
 )
-from touchline.turn.shown import printable, printable_lines
+from touchline.turn.shown import printable, told
 
 LAST_EVENT_MAX = 100
+SAID_MAX = 4000
+"""Of one text that is told; the record has the whole."""
 
 
 @dataclass(slots=True)
@@ -105,7 +107,7 @@ class PlainProgress:
 
     def say(self, text: str) -> None:
         """Print the text, made printable."""
-        print(printable_lines(text), file=self._stream, flush=True)
+        print(told(text, SAID_MAX), file=self._stream, flush=True)
 
     def phase(self, phase: str, *, turn: int, max_turns: int) -> None:
         """Print the phase with turn, time and tokens."""
@@ -136,7 +138,7 @@ class LiveProgress:
 
     def say(self, text: str) -> None:
         """Print the text, made printable, above the live line."""
-        self._print_above(printable_lines(text))
+        self._print_above(told(text, SAID_MAX))
 
     def phase(self, phase: str, *, turn: int, max_turns: int) -> None:
         """Show the new phase."""

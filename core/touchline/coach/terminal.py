@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from touchline.coach.options import DEFAULT_MAX_TURNS
 from touchline.documents.ledger import Ledger, Status
 from touchline.ledger import queries
+from touchline.turn.shown import visible
 
 EXIT_STATUS: dict[Status, int] = {
     "READY_FOR_REVIEW": 0,
@@ -39,8 +40,8 @@ class Block:
     reviewer: str = "none"
 
     def rows(self) -> list[tuple[str, str]]:
-        """(key, value) in the order of the block."""
-        return [
+        """(key, value) in the order of the block; no value can make a line of its own or steer a terminal."""
+        rows: list[tuple[str, str]] = [
             ("STATUS", self.status),
             ("PR_URL", self.pr_url),
             ("PR_STATE", self.pr_state),
@@ -51,6 +52,7 @@ class Block:
             ("VERIFY_RUNS", str(self.verify_runs)),
             ("REVIEWER", self.reviewer),
         ]
+        return [(key, visible(value)) for key, value in rows]
 
     def as_text(self) -> str:
         """The block, each `KEY: value` on its line, with a final newline."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import click
 
-from touchline.commands.run_folders import find_run, run_name, status_of
+from touchline.commands.run_folders import as_it_was, find_shown, run_name, status_of
 from touchline.documents.ledger import Finding, Ledger
 from touchline.ledger import queries
 from touchline.ledger.store import LedgerStore
 from touchline.state import RunFolder
-from touchline.turn.shown import printable
+from touchline.turn.shown import printable, visible
 
 _LINE = 300
 
@@ -21,20 +21,26 @@ _LINE = 300
 @click.argument("run")
 @click.option("--json", "as_json", is_flag=True, help="Print the ledger as it is on disk.")
 def show(*, run: str, as_json: bool) -> None:
-    """Show the turns, verifications and findings of a run."""
-    folder = find_run(run, os.environ)
+    """Show the turns, verifications and findings of a run.
+
+    RUN is PROJECT/CHANGE or the change alone, as `touchline runs` lists them, or the number of a run.
+    """
+    folder, number = find_shown(run, os.environ)
     ledger = LedgerStore(folder.path).read()
     if as_json:
         click.echo(ledger.to_bytes().decode(), nl=False)
         return
-    for line in summary(folder, ledger):
-        click.echo(line)
+    for line in summary(folder, as_it_was(ledger, number)):
+        click.echo(visible(line))
+    numbers = [ledger.run_number, *(past.run_number for past in reversed(ledger.runs))]
+    if others := [one for one in numbers if one != number]:
+        click.echo(visible(f"other runs of this change: {', '.join(others)}"))
 
 
 def summary(folder: RunFolder, ledger: Ledger) -> Iterator[str]:
     """The lines of the summary; text of models and repositories is made printable."""
     reason = ledger.terminal or ledger.run.last_exit
-    yield f"run        {run_name(folder)}"
+    yield f"run        {run_name(folder)} {ledger.run_number}"
     yield f"status     {status_of(folder, ledger)}" + (f": {printable(reason.reason, _LINE)}" if reason else "")
     yield f"plan       {printable(ledger.plan_file, _LINE)}"
     yield f"executor   {printable(ledger.run.options.executor, _LINE)}"

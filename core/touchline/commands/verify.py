@@ -34,11 +34,13 @@ def verify(*, repo: Path, output: Path | None, form: str, as_json: bool, **given
     """Verify a change once and print what was found; files, branch and index stay as they are.
 
     Without --scope: the files named with --files, else the current branch against --base (default: the remote's
-    main branch, main or master). Exits with 0 when everything ran and nothing counts against the change.
+    main branch, main or master). On that branch itself: the work of its last local run. Exits with 0 when everything
+    ran and nothing counts against the change.
     """
     from touchline.coach.progress import progress_on
     from touchline.commands.verify_report import markdown, stands_against, terminal
-    from touchline.commands.verify_steps import Chosen, run_verification
+    from touchline.commands.verify_scope import Chosen
+    from touchline.commands.verify_steps import run_verification
     from touchline.process.cancel import on_signals
 
     chosen = Chosen(**given)  # type: ignore[arg-type]  # the options above are its fields, by name

@@ -8,20 +8,18 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from touchline.coach.checks import Checks, find_checks
 from touchline.coach.executors import build_executor, pick_player, secret_values
 from touchline.coach.plan import read_plan
+from touchline.commands.verify_scope import Chosen, settle_scope
 from touchline.config import places
 from touchline.config.load import load_settings
-from touchline.documents.base import Depth
 from touchline.documents.ledger import Finding, Ledger, RunOptions
 from touchline.documents.report import Report
 from touchline.documents.settings import Settings
 from touchline.errors import UsageError
-from touchline.git.diff import merge_base
 from touchline.git.facts import resolve_commit
 from touchline.git.paths import check_relative
 from touchline.git.repository import Repository
@@ -32,43 +30,11 @@ from touchline.process.cancel import Cancellation
 from touchline.process.environment import inside_run
 from touchline.verify.detect import detect
 from touchline.verify.pipeline import verify
-from touchline.verify.request import ScopeMode, TestPlan, VerifyRequest, VerifyServices
+from touchline.verify.request import TestPlan, VerifyRequest, VerifyServices
 from touchline.verify.rules import Rules, verification_rules
 
-DEFAULT_SEVERITY = 5
 RULES_FILE = "VERIFICATION.md"
-_LIKELY_BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 _MAX_TEXT_BYTES = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The options as given; None where one was left out."""
-
-    scope: ScopeMode | None = None
-    base: str | None = None
-    files: tuple[str, ...] = ()
-    depth: Depth | None = None
-    plan_file: str | None = None
-    ledger_file: str | None = None
-    since: str | None = None
-    no_carry_forward: bool = False
-    severity: int | None = None
-    epic_context: str | None = None
-    reviewers: tuple[str, ...] = ()
-    executor: str | None = None
-    model: str | None = None
-    config_file: Path | None = None
-
-    @property
-    def threshold(self) -> int:
-        """Findings of this severity and above count."""
-        return self.severity or DEFAULT_SEVERITY
-
-    @property
-    def mode(self) -> ScopeMode:
-        """The scope in effect."""
-        return self.scope or ("files" if self.files else "branch")
 
 
 def run_verification(
@@ -87,7 +53,8 @@ def run_verification(
     head = repository.head().commit
     if not head:
         raise UsageError(f"{repository.work_tree} has no commit yet", fix="Make a first commit, then verify.")
-    base_ref, base = _base(repository, chosen, head)
+    compared = settle_scope(repository, chosen, head, environ)
+    chosen, base = compared.chosen, compared.base
     settings = load_settings(
         user_file=places.user_file(environ),
         repo_file=_blob(repository, base, places.REPOSITORY_FILE),
@@ -101,9 +68,10 @@ def run_verification(
     checks = find_checks(settings, options, player, tests=tests, environ=environ)
     folder = Path(tempfile.mkdtemp(prefix="touchline-verify-"))
     number = new_run_number(utc_now(), ())
-    for line in (*checks.lines(), f"records:   {folder}"):
-        say(line)
-    request = _request(chosen, repository, head, base_ref, base, settings, rules, checks, folder, output)
+    for line in (compared.said, *checks.lines(), f"records:   {folder}"):
+        if line:
+            say(line)
+    request = _request(chosen, repository, head, compared.base_ref, base, settings, rules, checks, folder, output)
     policy = make_policy(
         "verifier",
         str(repository.work_tree),
@@ -120,29 +88,6 @@ def run_verification(
         say=say,
     )
     return verify(request, services), request.report_path
-
-
-def _base(repo: Repository, chosen: Chosen, head: str) -> tuple[str | None, str]:
-    """The name and the commit that the change is compared with."""
-    if chosen.mode != "branch":
-        if chosen.base is not None:
-            raise UsageError(f"--base has no meaning in the scope {chosen.mode}", fix="Leave it out.")
-        if chosen.mode == "files" and not chosen.files:
-            raise UsageError("the scope files needs --files", fix="Name each changed path with --files PATH.")
-        return None, head
-    if chosen.files:
-        raise UsageError("--files has no meaning in the scope branch", fix="Leave it out, or use --scope files.")
-    names = [chosen.base] if chosen.base is not None else list(_LIKELY_BASES)
-    for name in names:
-        commit = resolve_commit(repo, name)
-        if commit is not None and (chosen.base is not None or commit != head):
-            common = merge_base(repo, commit, head)
-            if common:
-                return name, common
-    raise UsageError(
-        f"there is no commit to compare with ({', '.join(names)})",
-        fix="Name the branch that the change started from: --base REF.",
-    )
 
 
 def _request(

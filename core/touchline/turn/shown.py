@@ -23,6 +23,18 @@ def printable_lines(text: str) -> str:
     return "\n".join(_shown(line.expandtabs()) for line in text.split("\n"))
 
 
+def visible(text: str) -> str:
+    """`text` on one line and otherwise as it is, nothing in it that a terminal obeys."""
+    return _shown(text)
+
+
+def told(text: str, limit: int) -> str:
+    """`text` with its line breaks, in at most `limit` code points, cut with a marker that says so."""
+    if len(text) <= limit:
+        return printable_lines(text)
+    return f"{printable_lines(text[:limit])}… (cut, {len(text):,} characters)"
+
+
 def _shown(line: str) -> str:
     if line.isprintable():
         return line
