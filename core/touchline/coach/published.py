@@ -10,7 +10,6 @@ import os
 
 from touchline.coach.checks import require_exerciser
 from touchline.coach.finish import write_block
-from touchline.coach.memory import Memory
 from touchline.coach.opening import opening, refuse_changed_options
 from touchline.coach.options import Effective
 from touchline.coach.progress import Progress
@@ -82,8 +81,7 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
         # Only its block is due, and that is in the ledger: the host is not needed.
         return work(request, place, store, found, loaded, progress, cancel)
     try:
-        if what == "continue":
-            require_kept_transport(place.repo, Memory(place.folder.private))
+        _require_kept_transport(request, place)
         binding = _bind(request, place, loaded, effective, progress, cancel)
         target = _target(binding, effective, found)
         left = None if what == "continue" else left_at_host(binding, place.repo, found, target.branch)
@@ -102,6 +100,12 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
     if left is not None:
         ledger = store.write(left.kept(ledger))
     return _publish(request, place, store, ledger, loaded, binding, progress, cancel)
+
+
+def _require_kept_transport(request: Request, place: Place) -> None:
+    """Before anybody is contacted. `--new` says that a person has looked at the settings."""
+    if not request.new:
+        require_kept_transport(place.repo, place.folder.path.parent.parent)
 
 
 def _pause(
@@ -134,6 +138,7 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
     effective, plan, player = begun
     refuse_dirty(here.repo, allowed=request.allow_dirty)
     try:
+        _require_kept_transport(request, here)
         binding = _bind(request, here, loaded, effective, progress, cancel)
         target = _target(binding, effective, None)
         redactor = Redactor(

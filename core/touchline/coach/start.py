@@ -20,6 +20,7 @@ from touchline.config.load import Loaded, load_settings
 from touchline.documents.ledger import Ledger, RunState
 from touchline.documents.settings import Settings
 from touchline.errors import LedgerError, UsageError
+from touchline.git.fingerprint import transport_digest
 from touchline.git.hooks import keep_commit_setup
 from touchline.git.index import read_status
 from touchline.git.quoting import quote_path
@@ -193,8 +194,10 @@ def _run_state(
     memory = Memory(place.folder.private)
     owned = local.inherited_paths(place.repo, earlier) if target is None else []
     tree = local.remember_start(place.repo, memory, owned)
+    transport = None
     if target is not None:
         keep_commit_setup(place.repo, memory.commit_setup)
+        transport = transport_digest(memory.load_fingerprint())
     options = effective.run_options(executor)
     budgets = settings.settings.run.budgets
     options = options.model_copy(
@@ -225,6 +228,7 @@ def _run_state(
             "digest": _settings_digest(settings.settings),
             "repositoryFile": settings.repository_digest,
             "tests": keep_tests(tests_at_start(settings.settings, place.repo.work_tree, os.environ)),
+            "transport": transport,
         },
     )
 

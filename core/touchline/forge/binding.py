@@ -20,6 +20,8 @@ from touchline.git.repository import Repository
 Use = Literal["fetch", "push"]
 TOKEN_MIN = 20
 """A user name alone in a URL is a person's name, or a token: those are longer."""
+SECRET_MIN = 8
+"""A shorter password is a word; masking it would garble what is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def remote_secrets(repo: Repository) -> tuple[str, ...]:
             found |= {secret, quote(secret, safe="")} if secret else set()
             raw = text.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")
             found |= {raw[2]} if secret and raw[2] else set()
-    return tuple(sorted(found))
+    return tuple(sorted(one for one in found if len(one) >= SECRET_MIN))
 
 
 def find_remote(

@@ -23,6 +23,7 @@ from touchline.git.isolation import ConfigValue, parse_config_list
 from touchline.git.repository import Repository
 from touchline.git.transport import steers_transport
 
+_UNREADABLE = "readability of the configuration"
 _MAX_FILES = 2000
 _MAX_FILE_BYTES = 4 * 1024 * 1024
 _MAX_DEPTH = 6
@@ -76,15 +77,24 @@ def compare_fingerprints(before: Fingerprint, after: Fingerprint) -> tuple[str, 
     return tuple(sentences)
 
 
+def transport_digest(fingerprint: Fingerprint) -> str:
+    """One digest of all that steers where a push goes, through whom, and who gets a credential."""
+    steering = (f"{name}\0{digest}" for name, digest in _steering(fingerprint).parts.items())
+    return f"sha256:{_digest(chr(10).join(sorted(steering)))}"
+
+
 def transport_changes(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
-    """Of the differences those that steer where a push goes, through whom, and who gets a credential."""
-    sentences = compare_fingerprints(before, after)
-    words = [(sentence, sentence.split(" ")) for sentence in sentences]
-    return tuple(
-        sentence
-        for sentence, (kind, name, *_) in words
-        if (kind == "setting" and steers_transport(name)) or (kind, name) == ("readability", "of")
-    )
+    """Of the differences those that `transport_digest` tells apart, in words."""
+    return compare_fingerprints(_steering(before), _steering(after))
+
+
+def _steering(fingerprint: Fingerprint) -> Fingerprint:
+    return Fingerprint({name: digest for name, digest in fingerprint.parts.items() if _steers(name)})
+
+
+def _steers(part: str) -> bool:
+    kind, _, name = part.partition(" ")
+    return (kind == "setting" and steers_transport(name)) or part == _UNREADABLE
 
 
 def _named(repo: Repository, folder: Path) -> str:
@@ -96,7 +106,7 @@ def _settings(repo: Repository, parts: dict[str, str]) -> tuple[ConfigValue, ...
     try:
         config = parse_config_list(repo.git("config", "--list", "-z", "--show-scope", "--includes"))
     except GitQueryError:
-        parts["readability of the configuration"] = "unreadable"
+        parts[_UNREADABLE] = "unreadable"
         return ()
     values: dict[str, list[str]] = {}
     for item in config:

@@ -29,6 +29,7 @@ from touchline.verify.consulting import Consulted, Place, Purpose, consult
 from touchline.verify.debug import diagnose
 from touchline.verify.folding import fold, from_answer, number
 from touchline.verify.judging import Judged, judge
+from touchline.verify.masked import mask_files, masked_report
 from touchline.verify.noticed import plan_gaps, to_weigh, unanswered, weighed
 from touchline.verify.prompts import Brief, exerciser_prompt, judge_prompt
 from touchline.verify.proof import Proofs, ReadOnlyProof
@@ -53,13 +54,17 @@ def verify(request: VerifyRequest, services: VerifyServices) -> Report:
     the report or the output cannot be written.
     """
     try:
-        report = _Verification(request, services).report()
+        try:
+            report = _Verification(request, services).report()
+        finally:
+            mask_files(request.output_folder, services.secrets)
     except _Stopped as stopped:
         report = reporting.failed_report(request, "blocked", str(stopped))
     except GitError as error:
         report = reporting.failed_report(request, "error", error.what)
     except OSError as error:
         report = reporting.failed_report(request, "error", f"a file could not be read or written: {error}")
+    report = masked_report(report, services.secrets)
     atomic_write(request.report_path, report.to_bytes())
     return report
 

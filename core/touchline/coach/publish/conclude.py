@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from touchline.coach.publish.body import final_body, merged
 from touchline.coach.publish.observed import cleaned, deviation, observe, publishing_failed
 from touchline.coach.publish.publication import Publication
-from touchline.coach.publish.takeup import tip_at_host
+from touchline.coach.publish.takeup import keep_transport, tip_at_host
 from touchline.coach.run import Run
 from touchline.documents.decision import Context
 from touchline.documents.ledger import Ledger, Status
@@ -44,6 +44,7 @@ def concluded(run: Run, publication: Publication, status: Status, reason: str) -
     planned = Ending(status, reason)
     if ledger.run.publish_failure is not None:
         planned = Ending("FAILED_PUBLISH", ledger.run.publish_failure)
+    keep_transport(run)
     try:
         if ledger.pr_url is None:
             _find_draft(run, publication, ledger)

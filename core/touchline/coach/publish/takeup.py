@@ -7,15 +7,22 @@ somebody else's commits are never pushed over. An unfinished run goes on only wi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from touchline.coach.memory import Memory
 from touchline.coach.publish.binding import Binding
+from touchline.coach.run import Run
 from touchline.documents.ledger import Ledger
-from touchline.errors import ForgeConflict, ForgeNotFoundError, GitError
+from touchline.errors import ForgeConflict, ForgeNotFoundError, GitError, LedgerError
 from touchline.forge import ByUrl, Change
 from touchline.git.diff import merge_base
-from touchline.git.fingerprint import take_fingerprint, transport_changes
+from touchline.git.fingerprint import take_fingerprint, transport_changes, transport_digest
 from touchline.git.repository import Repository
+from touchline.ledger.store import LedgerStore
+from touchline.state import RunFolder
+
+AT_START, AT_END = "transport", "transportAtEnd"
+"""Keys of `run.configuration`: digests of the git settings that steer pushes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +85,44 @@ def tip_at_host(binding: Binding, branch: str) -> str:
         return ""
 
 
-def require_kept_transport(repo: Repository, memory: Memory) -> None:
-    """Raise GitError when what says where a push goes and who gets a credential is not as the run began with it."""
-    changed = transport_changes(memory.load_fingerprint(), take_fingerprint(repo))
-    if changed:
-        raise GitError(
-            f"git settings that steer pushes were changed since the run began: {'; '.join(changed[:10])}",
-            fix="Look at them with `git config --list --show-origin` and put them back; or start anew with --new.",
-        )
+def keep_transport(run: Run) -> None:
+    """Keep with the ledger what steers pushes at the end of the run, to know what was changed while it went on."""
+    digest = transport_digest(take_fingerprint(run.repo))
+    run.update_run(configuration={**run.store.read().run.configuration, AT_END: digest})
+
+
+def require_kept_transport(repo: Repository, root: Path) -> None:
+    """Raise GitError when a run of this work tree left other settings for pushes than it began with.
+
+    A player may have written them. What a person changed after the run is no concern. `root` holds the folders of
+    all projects: with the remote's URL the project itself changes its name.
+    """
+    now = take_fingerprint(repo)
+    folder, ledger = _last_published(repo, root)
+    if folder is None or ledger is None:
+        return
+    began, ended = ledger.run.configuration.get(AT_START), ledger.run.configuration.get(AT_END)
+    digest = transport_digest(now)
+    if began in (None, digest) or (ledger.terminal is not None and ended != digest):
+        return
+    memory = Memory(RunFolder(folder).private)
+    changed = transport_changes(memory.load_fingerprint(), now) if memory.exists else ()
+    named = f": {'; '.join(changed[:10])}" if changed else ""
+    raise GitError(
+        f"git settings that steer pushes were changed while the run of {ledger.run.source_branch} went on{named}",
+        fix="Look at `git config --list --show-origin` and put them back; if they are your own, start with --new.",
+    )
+
+
+def _last_published(repo: Repository, root: Path) -> tuple[Path | None, Ledger | None]:
+    """The folder and the ledger of the published run of this work tree that was written last."""
+    found: list[tuple[str, Path, Ledger]] = []
+    for place in root.glob("*/*/ledger.json"):
+        try:
+            ledger = LedgerStore(place.parent).read()
+        except LedgerError:
+            continue  # its own start says so
+        if ledger.run.repo == str(repo.work_tree) and ledger.run.mode == "published":
+            found.append((ledger.updated_at, place.parent, ledger))
+    _, folder, newest = max(found, key=lambda one: one[0], default=("", None, None))
+    return folder, newest
