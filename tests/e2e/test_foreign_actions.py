@@ -71,7 +71,7 @@ ACTIONS: dict[str, Callable[[Foreigner], None]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "at"),
-    [("push", 47), ("close", 43), ("retarget", 33), ("edit", 45), ("delete", 47), ("merge", 46), ("ready", 45)],
+    [("push", 47), ("close", 43), ("retarget", 33), ("edit", 45), ("delete", 29)],
 )
 @pytest.mark.skipif(EVERYTHING, reason="every request is met below")
 def test_what_somebody_else_does_is_noticed(make_scene: Any, attempt_of: Any, action: str, at: int) -> None:

@@ -2,12 +2,16 @@
 
 A call is one of git's, of up to three requests; a fault strikes its first request, or its last one where the answer is
 what gets lost. With TOUCHLINE_KILLS=all every call of a two-turn run is struck in every way; without it a few calls of
-a run of one turn.
+a run of one turn; tests/forges/test_faults.py strikes each operation in every way.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import threading
 from typing import Any
 
 import pytest
@@ -53,7 +57,7 @@ def calls_of(requests: list[str]) -> list[Call]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("turns", "calls"), [(1, ONE_TURN), (2, TWO_TURNS)])
+@pytest.mark.parametrize(("turns", "calls"), [(1, ONE_TURN), (2, TWO_TURNS)][: 2 if EVERYTHING else 1])
 def test_an_undisturbed_run_makes_the_calls_that_are_struck(
     make_scene: Any, attempt_of: Any, turns: int, calls: list[Call]
 ) -> None:
@@ -65,7 +69,7 @@ def test_an_undisturbed_run_makes_the_calls_that_are_struck(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "call"),
-    [("refused", ONE_TURN[9]), ("hang", ONE_TURN[10]), ("lost", ONE_TURN[6]), ("full", ONE_TURN[14])],
+    [("refused", ONE_TURN[9]), ("hang", ONE_TURN[10]), ("lost", ONE_TURN[6])],
 )
 @pytest.mark.skipif(EVERYTHING, reason="every call is struck below")
 def test_a_cut_at_one_call_of_a_published_run_is_told_truthfully(
@@ -112,3 +116,29 @@ def strike(scene: Any, kind: Fault, call: Call, subjects: list[str]) -> None:
     assert before <= set(git(scene.bare, "for-each-ref", "--format=%(refname)").split())
     if status == "FAILED_RUN":
         assert git(scene.bare, "log", "--format=%s", f"main..{BRANCH}").splitlines() == subjects, "nothing twice"
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_the_host_does_not_answer_is_a_pause(make_scene: Any, attempt_of: Any) -> None:
+    with make_scene("scene", [attempt_of(3)]) as scene:
+        asked = threading.Event()
+        push, _, _ = ONE_TURN[6]
+        scene.server.before = lambda number: asked.set() if number == push else None
+        scene.server.fail("hang", push)
+        with subprocess.Popen(
+            [sys.executable, "-m", "touchline", "run", "--headless", "--no-ci"],
+            cwd=scene.project.path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as running:
+            assert asked.wait(60)
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=60)
+        assert running.returncode == 130, err.decode()
+        assert b"STATUS: INTERRUPTED\n" in out
+        (ledger,) = scene.ledgers
+        assert (ledger["terminal"], ledger["run"]["publishFailure"]) == (None, None), "nothing failed to publish"
+        scene.server.heal()
+        assert scene.run().block["STATUS"] == "APPROVED_DRAFT_OPEN"
+        assert git(scene.bare, "log", "--format=%s", f"main..{BRANCH}").splitlines() == ["Set the value to 3"]
