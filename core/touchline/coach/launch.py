@@ -20,13 +20,14 @@ from touchline.coach.request import (
     Request,
     beginning,
     effective_options,
+    end_before_loop,
     plan_path,
 )
 from touchline.coach.start import Place, find_place, open_ledger, read_settings, require_kept_plan
 from touchline.coach.work import work
 from touchline.config import places
 from touchline.config.load import load_settings
-from touchline.errors import UsageError
+from touchline.errors import ExecutorError, ForgeError, GitError, UsageError
 from touchline.ledger.lock import RunLock
 from touchline.ledger.store import LedgerStore
 from touchline.process.cancel import Cancellation, on_signals
@@ -72,11 +73,17 @@ def launch(request: Request) -> int:
     if not request.flags.no_pr:
         _refuse_what_is_missing(request)
     with on_signals() as cancel, progress_on(request.told) as progress:
-        if not request.flags.no_pr:
-            return launch_published(request, progress, cancel)
-        place = find_place(request.repo, request.environ)
-        with RunLock(place.folder.path):
-            return _local(request, place, progress, cancel)
+        try:
+            if not request.flags.no_pr:
+                return launch_published(request, progress, cancel)
+            place = find_place(request.repo, request.environ)
+            with RunLock(place.folder.path):
+                return _local(request, place, progress, cancel)
+        except (ExecutorError, ForgeError, GitError) as error:
+            if error.exit_code == UsageError.exit_code:
+                raise
+            # The loop ends with a block of its own; this is a fault on the way to it.
+            return end_before_loop(request, progress, "INTERRUPTED" if cancel.is_set() else "FAILED_RUN", str(error))
 
 
 def _local(request: Request, place: Place, progress: Progress, cancel: Cancellation) -> int:

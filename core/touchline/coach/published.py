@@ -38,6 +38,7 @@ from touchline.config.load import Loaded
 from touchline.documents.ledger import LastExit, Ledger, Status
 from touchline.errors import ForgeError, GitError
 from touchline.forge import LocalForgeHost
+from touchline.git.hooks import require_identity
 from touchline.git.quoting import unquote_path
 from touchline.ledger.lock import RunLock
 from touchline.ledger.store import LedgerStore, timestamp, utc_now
@@ -81,6 +82,8 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
         # Only its block is due, and that is in the ledger: the host is not needed.
         return work(request, place, store, found, loaded, progress, cancel)
     try:
+        if what != "continue":
+            require_identity(place.repo)
         _require_kept_transport(request, place)
         binding = _bind(request, place, loaded, effective, progress, cancel)
         target = _target(binding, effective, found)
@@ -88,7 +91,7 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
     except (ForgeError, GitError) as error:
         if unfinished is not None:
             return _pause(request, place, store, progress, str(error), cancelled=cancel.is_set())
-        return end_without_ledger(request, effective, progress, "FAILED_PUBLISH", str(error))
+        return end_without_ledger(request, effective, progress, _refused(cancel), str(error))
     if unfinished is not None:
         ledger = _open(request, place, store, effective, loaded, unfinished.run.options.executor, b"", target)
     else:
@@ -106,6 +109,11 @@ def _require_kept_transport(request: Request, place: Place) -> None:
     """Before anybody is contacted. `--new` says that a person has looked at the settings."""
     if not request.new:
         require_kept_transport(place.repo, place.folder.path.parent.parent)
+
+
+def _refused(cancel: Cancellation) -> Status:
+    """How a start ends whose preflight failed; a call that was broken off for us says nothing about the host."""
+    return "INTERRUPTED" if cancel.is_set() else "FAILED_PUBLISH"
 
 
 def _pause(
@@ -138,6 +146,7 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
     effective, plan, player = begun
     refuse_dirty(here.repo, allowed=request.allow_dirty)
     try:
+        require_identity(here.repo)
         _require_kept_transport(request, here)
         binding = _bind(request, here, loaded, effective, progress, cancel)
         target = _target(binding, effective, None)
@@ -147,7 +156,7 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
         name = redactor.branch(here.repo, branch_name(plan.decode("utf-8", "replace"))).text
         branch = open_branch(here.repo, name, target.sha, at_host=lambda taken: bool(tip_at_host(binding, taken)))
     except (ForgeError, GitError) as error:
-        return end_without_ledger(request, effective, progress, "FAILED_PUBLISH", str(error))
+        return end_without_ledger(request, effective, progress, _refused(cancel), str(error))
     progress.say(f"branch {branch} from {target.base_ref} at {target.sha[:12]}")
     place = find_place(request.repo, request.environ, published=True)
     # What steers the run comes from the base of the change, whatever the branch was that it was started on.

@@ -16,11 +16,13 @@ from touchline.coach.options import Defaults, Effective, Flags, Surroundings, re
 from touchline.coach.plan import DEFAULT_PLAN_FOLDER, find_plans, read_plan
 from touchline.coach.progress import Progress
 from touchline.coach.services import Console
-from touchline.coach.terminal import EXIT_STATUS, Block
+from touchline.coach.start import find_place
+from touchline.coach.terminal import EXIT_STATUS, Block, block_of
 from touchline.config.layers import Level
 from touchline.config.load import Loaded
 from touchline.documents.ledger import Ledger, Status
-from touchline.errors import ExecutorError
+from touchline.errors import ExecutorError, GitError, LedgerError
+from touchline.ledger.store import LedgerStore
 from touchline.plugins.hook_loading import load_hooks
 from touchline.process.cancel import interrupts_raised
 
@@ -135,11 +137,29 @@ def plan_path(request: Request, work_tree: Path, effective: Effective) -> Path:
 
 def end_without_ledger(request: Request, effective: Effective, progress: Progress, status: Status, reason: str) -> int:
     """Print the block of a run that ended before it had a ledger; gives the exit status."""
-    progress.say(f"{status}: {reason}")
-    block = Block(status, turns_used=f"0 of {effective.max_turns}")
+    return _end(request, progress, Block(status, turns_used=f"0 of {effective.max_turns}"), reason)
+
+
+def end_before_loop(request: Request, progress: Progress, status: Status, reason: str) -> int:
+    """Print the block of a run that could not be opened: an unfinished one as its ledger knows it."""
+    given = request.flags.max_turns
+    block = Block(status, turns_used=f"0 of {given}") if given and given.isdecimal() else Block(status)
+    try:
+        place = find_place(request.repo, request.environ, published=not request.flags.no_pr)
+        store = LedgerStore(place.folder.path)
+        ledger = store.read() if store.exists() else None
+        if ledger is not None and ledger.terminal is None:
+            block = block_of(ledger, status, current_head=place.repo.head().commit)
+    except (GitError, LedgerError) as error:
+        progress.say(f"what the run had done is not known: {error.what}")
+    return _end(request, progress, block, reason)
+
+
+def _end(request: Request, progress: Progress, block: Block, reason: str) -> int:
+    progress.say(f"{block.status}: {reason}")
     with progress.paused():
         finish.write_block(request.result, block, as_json=request.as_json)
-    return EXIT_STATUS[status]
+    return EXIT_STATUS[block.status]
 
 
 def _player(request: Request, loaded: Loaded, effective: Effective, progress: Progress) -> str | int:

@@ -100,6 +100,12 @@ def keep_commit_setup(repo: Repository, folder: Path) -> CommitSetup:
     return setup
 
 
+def require_identity(repo: Repository) -> None:
+    """Raise GitError, with what to do, if git does not know who commits; changes nothing."""
+    for variable in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+        _identity(repo, variable)
+
+
 def load_commit_setup(folder: Path) -> CommitSetup:
     """What `keep_commit_setup` took down. Raises GitError if it cannot be read."""
     try:
