@@ -99,8 +99,10 @@ def at(bare: Path, *argv: str) -> str:
 
 
 @contextmanager
-def opened(project: Any, folder: Path, player: list[Any], **sections: Any) -> Iterator[Scene]:
-    """A project with that script of its player, and its host, running."""
+def opened(
+    project: Any, folder: Path, player: list[Any], *, timeout_s: float = TIMEOUT_S, **sections: Any
+) -> Iterator[Scene]:
+    """A project with that script of its player, and its host, running; `timeout_s` bounds each call of git's."""
     bare = make_hosted(folder / "srv" / "widget.git")
     with FaultyServer(folder / "srv", bare, token=TOKEN) as server:
         host = server.url.removeprefix("http://")
@@ -109,7 +111,7 @@ def opened(project: Any, folder: Path, player: list[Any], **sections: Any) -> It
             reviewers=[{"name": "judge", "command": ["true"]}],
             exerciser={"command": ["true"]},
             tests={"command": ["grep", "-q", "VALUE = 3", "value.py"], "baseline": False},
-            forge={host: {"read_timeout_s": TIMEOUT_S, "write_timeout_s": TIMEOUT_S}},
+            forge={host: {"read_timeout_s": timeout_s, "write_timeout_s": timeout_s}},
             **sections,
         )
         project.git("push", "--quiet", "--force", str(bare), "main")

@@ -19,14 +19,17 @@ TOKEN = "tok-9c41e7-in-the-remotes-url"
 @pytest.mark.slow
 def test_what_everybody_repeats_of_the_remotes_url_is_masked(make_scene: Any) -> None:
     report = {"build": f"pushed with {TOKEN}", "concerns": [f"the token {TOKEN} is in .git/config"]}
-    turn: list[dict[str, Any]] = [
-        {"say": f"the remote is http://me:{TOKEN}@host/widget.git"},
-        {"run": {"command": "git remote -v"}},
-        {"write": {"path": "value.py", "content": "VALUE = 3\n"}},
-        {"finish": {"summary": f"set the value with {TOKEN}", "report": report}},
-    ]
+
+    def turn(value: int) -> list[dict[str, Any]]:
+        return [
+            {"say": f"the remote is http://me:{TOKEN}@host/widget.git"},
+            {"run": {"command": "git remote -v"}},
+            {"write": {"path": "value.py", "content": f"VALUE = {value}\n"}},
+            {"finish": {"summary": f"set the value with {TOKEN}", "report": report}},
+        ]
+
     loud = ["sh", "-c", "git remote -v; git remote -v >&2; grep -q 'VALUE = 3' value.py"]
-    with make_scene("scene", [turn], permissions={"allow": ["bash(git remote -v)"]}) as scene:
+    with make_scene("scene", [turn(1), turn(3)], permissions={"allow": ["bash(git remote -v)"]}) as scene:
         settings = json.loads((scene.project.path / "touchline.yaml").read_text())
         settings["tests"]["command"] = settings["reviewers"][0]["command"] = settings["exerciser"]["command"] = loud
         (scene.project.path / "touchline.yaml").write_text(json.dumps(settings))

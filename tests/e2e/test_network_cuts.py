@@ -120,7 +120,7 @@ def strike(scene: Any, kind: Fault, call: Call, subjects: list[str]) -> None:
 
 @pytest.mark.slow
 def test_an_interrupt_while_the_host_does_not_answer_is_a_pause(make_scene: Any, attempt_of: Any) -> None:
-    with make_scene("scene", [attempt_of(3)]) as scene:
+    with make_scene("scene", [attempt_of(3)], timeout_s=300) as scene:
         asked = threading.Event()
         push, _, _ = ONE_TURN[6]
         scene.server.before = lambda number: asked.set() if number == push else None
@@ -137,6 +137,7 @@ def test_an_interrupt_while_the_host_does_not_answer_is_a_pause(make_scene: Any,
             out, err = running.communicate(timeout=60)
         assert running.returncode == 130, err.decode()
         assert b"STATUS: INTERRUPTED\n" in out
+        assert b"was cancelled" in err, "the call was ended; it did not run into its limit"
         (ledger,) = scene.ledgers
         assert (ledger["terminal"], ledger["run"]["publishFailure"]) == (None, None), "nothing failed to publish"
         scene.server.heal()

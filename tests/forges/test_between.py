@@ -161,6 +161,24 @@ def test_push_in_between_is_kept_and_ours_refused(
     assert caught.value.observed.head_sha == sha
 
 
+def test_branch_that_is_deleted_in_between_is_not_made_again(
+    forge: GenericForge, host: Interrupted, file_host: BareBackdoor, mine: Path, draft: Draft
+) -> None:
+    host.others = [lambda: git(file_host.hosted, "update-ref", "-d", "refs/heads/topic")]
+    with pytest.raises(ForgeConflict):
+        forge.push(draft.base, commit(mine, "two"), "topic")
+    assert git(file_host.hosted, "branch", "--list", "topic") == ""
+
+
+def test_branch_that_somebody_makes_in_between_is_left_alone(
+    forge: GenericForge, host: Interrupted, file_host: BareBackdoor, mine: Path, repo: RepositoryId
+) -> None:
+    host.others = [lambda: git(file_host.hosted, "branch", "topic", "main")]
+    with pytest.raises(ForgeConflict):
+        forge.push(repo, commit(mine, "one"), "topic", expected="")
+    assert git(file_host.hosted, "rev-parse", "topic") == git(file_host.hosted, "rev-parse", "main")
+
+
 def test_report_in_between_of_a_newer_attempt_wins(
     forge: GenericForge, other: GenericForge, host: Interrupted, draft: Draft
 ) -> None:
