@@ -46,6 +46,15 @@ def test_what_everybody_repeats_of_the_remotes_url_is_masked(make_scene: Any) ->
         assert TOKEN not in messages
 
 
+@pytest.mark.slow
+def test_a_host_that_repeats_the_credential_in_its_refusal_is_not_quoted(make_scene: Any, attempt_of: Any) -> None:
+    with make_scene("scene", [attempt_of(3)]) as scene:
+        hook = scene.bare / "hooks" / "pre-receive"
+        hook.write_text(f"#!/bin/sh\necho 'not with {TOKEN}' >&2\nexit 1\n")
+        hook.chmod(0o755)
+        assert scene.run().block["STATUS"] == "FAILED_PUBLISH"
+
+
 @pytest.mark.parametrize("url", ["http://{host}/widget.git", "http://me:wrong-password-31c@{host}/widget.git"])
 def test_a_missing_or_wrong_credential_ends_in_seconds_with_what_to_do(
     make_scene: Any, attempt_of: Any, url: str

@@ -30,8 +30,10 @@ from touchline.forge import (
     configured_remotes,
     find_remote,
     identify_remote,
+    remote_secrets,
 )
 from touchline.forge.host import credential_additions
+from touchline.git.call import redact
 from touchline.git.repository import Repository
 from touchline.process.cancel import Cancellation
 from touchline.testing.forges import GitHttpServer, make_hosted
@@ -305,3 +307,23 @@ def test_error_of_the_family_says_what_where_and_what_to_do(repo: Path) -> None:
     assert "host.invalid/team/widget" in caught.value.what
     assert "git remote add" in caught.value.fix
     assert caught.value.exit_code == 5
+
+
+def test_every_credential_of_a_remotes_url_is_known_as_written_and_decoded(repo: Path) -> None:
+    git(repo, "remote", "add", "a", "https://me:p%40ss%2Fword-1@host.invalid/x")
+    git(repo, "remote", "set-url", "--push", "a", "https://ghp_0123456789abcdefghij@host.invalid/x")
+    git(repo, "config", "url.https://you:another-secret@host.invalid/.insteadOf", "h:")
+    git(repo, "remote", "add", "b", "ssh://git@host.invalid/x")
+    git(repo, "remote", "add", "c", "https://jane@host.invalid/x")
+    assert set(remote_secrets(Repository.open(repo))) == {
+        "p@ss/word-1",
+        "p%40ss%2Fword-1",
+        "ghp_0123456789abcdefghij",
+        "another-secret",
+    }
+
+
+def test_password_with_an_at_sign_is_redacted_whole() -> None:
+    assert redact("fatal: 'https://me:p@ss@host.invalid/x' and ssh://git@h/y") == (
+        "fatal: 'https://***@host.invalid/x' and ssh://***@h/y"
+    )

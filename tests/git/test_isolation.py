@@ -236,3 +236,5 @@ def test_ssh_is_the_users_and_never_asks() -> None:
     assert ssh_command(config, {}) == "ssh -i key -oBatchMode=yes"
     assert ssh_command(config[1:], {}) == "ssh -oBatchMode=yes"
     assert ssh_command(config, {"GIT_SSH_COMMAND": "mine -o BatchMode=no"}) == "mine -o BatchMode=no"
+    assert ssh_command(config[1:], {"GIT_SSH": "/my programs/ssh"}) == "'/my programs/ssh' -oBatchMode=yes"
+    assert ssh_command(config[1:], {"GIT_SSH": "/opt/putty/plink"}) == "/opt/putty/plink -batch"

@@ -106,8 +106,11 @@ def test_values_that_hold_everywhere_are_not_handed_on_twice() -> None:
 
 def test_what_steers_a_transport_is_known_by_its_section() -> None:
     steering = ["url.a.insteadof", "remote.b.pushurl", "http.proxy", "core.sshcommand", "credential.helper"]
-    assert all(map(steers_transport, steering))
-    assert not any(map(steers_transport, ["core.hookspath", "user.name", "branch.main.remote"]))
+    assert all(
+        map(steers_transport, [*steering, "remote.a.b.url", "remote.pushdefault", "url.https://h/.pushinsteadof"])
+    )
+    others = ["core.hookspath", "user.name", "branch.main.remote", "remote.b.fetch", "remote.b.gh-resolved"]
+    assert not any(map(steers_transport, others))
 
 
 def size(folder: Path) -> int:

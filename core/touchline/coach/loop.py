@@ -31,6 +31,7 @@ from touchline.documents.ledger import Status
 from touchline.errors import ExecutorError, ForgeError, GitError
 from touchline.ledger import queries
 from touchline.ledger.jsonl import append_jsonl
+from touchline.turn.masking import Masker
 
 
 def drive(run: Run) -> int:
@@ -90,7 +91,8 @@ def perform(run: Run, step: Step) -> None:
 
 
 def _stop(run: Run, status: Status, reason: str) -> int:
-    finish.stop(run, status, reason)
+    # Words of git and of hosts may be in it.
+    finish.stop(run, status, Masker(run.secrets).mask(reason))
     return EXIT_STATUS[status]
 
 

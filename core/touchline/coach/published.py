@@ -36,8 +36,8 @@ from touchline.coach.terminal import EXIT_STATUS, block_of
 from touchline.coach.work import work
 from touchline.config.load import Loaded
 from touchline.documents.ledger import LastExit, Ledger, Status
-from touchline.errors import ForgeError, GitError
-from touchline.forge import LocalForgeHost
+from touchline.errors import ForgeError, GitError, TouchlineError
+from touchline.forge import LocalForgeHost, remote_secrets
 from touchline.git.hooks import require_identity
 from touchline.git.quoting import unquote_path
 from touchline.ledger.lock import RunLock
@@ -47,6 +47,7 @@ from touchline.secrets.key import run_key
 from touchline.secrets.redact import Redactor
 from touchline.secrets.scan import Scanner
 from touchline.secrets.trusted import read_allowances, read_gitleaks_config
+from touchline.turn.masking import Masker
 
 
 def launch_published(request: Request, progress: Progress, cancel: Cancellation) -> int:
@@ -114,6 +115,11 @@ def _require_kept_transport(request: Request, place: Place) -> None:
 def _refused(cancel: Cancellation) -> Status:
     """How a start ends whose preflight failed; a call that was broken off for us says nothing about the host."""
     return "INTERRUPTED" if cancel.is_set() else "FAILED_PUBLISH"
+
+
+def _told(place: Place, error: TouchlineError) -> str:
+    """An error as it may be shown: a host may repeat the credential that it was sent."""
+    return Masker(remote_secrets(place.repo)).mask(str(error))
 
 
 def _pause(
@@ -200,7 +206,10 @@ def _bind(
     progress: Progress,
     cancel: Cancellation,
 ) -> Binding:
-    host = LocalForgeHost(place.repo, environ=request.environ, say=progress.say, cancel=cancel)
+    masker = Masker(remote_secrets(place.repo))
+    host = LocalForgeHost(
+        place.repo, environ=request.environ, say=lambda text: progress.say(masker.mask(text)), cancel=cancel
+    )
     return bind(host, loaded.settings, named=effective.forge, environ=request.environ, preflight=True)
 
 

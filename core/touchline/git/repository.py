@@ -129,7 +129,12 @@ class Repository:
             neutral = overrides(config, filters=filters)
         with ExitStack() as stack:
             if network:
-                folder = stack.enter_context(transport_folder(self, args[0], config))
+                try:
+                    folder = stack.enter_context(transport_folder(self, args[0], config))
+                except OSError as error:
+                    raise GitError(
+                        f"no folder for `git {args[0]}` can be made: {error}", fix="Make room in the temporary folder."
+                    ) from error
                 added = isolated_additions(
                     (*neutral, *self._conditional(config, folder), *settings),
                     git_dir=str(folder),

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from touchline.git.repository import Repository
 
 _SHARED = re.compile(r"[A-Za-z0-9]{1,8}")
-_STEERS = frozenset({"url", "remote", "http", "credential", "include", "includeif", "protocol", "ssh"})
-_STEERING_KEYS = frozenset({"core.sshcommand", "core.gitproxy", "core.askpass"})
+_STEERS = frozenset({"url", "http", "credential", "include", "includeif", "protocol", "ssh"})
+_STEERS_REMOTE = frozenset({"url", "pushurl", "proxy", "proxyauthmethod", "vcs", "receivepack", "uploadpack"})
+_STEERING_KEYS = frozenset({"core.sshcommand", "core.gitproxy", "core.askpass", "remote.pushdefault"})
 _PROMISOR = '[extensions]\n\tpartialClone = promisor\n[remote "promisor"]\n\tpromisor = true\n\turl = /dev/null\n'
 
 
@@ -47,7 +48,10 @@ def transport_settings(config: Iterable[ConfigValue]) -> tuple[tuple[str, str], 
 
 def steers_transport(key: str) -> bool:
     """Whether a setting can change where a push goes, through whom, or who gets a credential."""
-    return key.partition(".")[0] in _STEERS or key in _STEERING_KEYS
+    section, _, rest = key.partition(".")
+    if section == "remote" and rest.rpartition(".")[2] in _STEERS_REMOTE:
+        return True
+    return section in _STEERS or key in _STEERING_KEYS
 
 
 def conditional_settings(real: Iterable[ConfigValue], plain: Iterable[ConfigValue]) -> tuple[tuple[str, str], ...]:
