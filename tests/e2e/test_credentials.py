@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from touchline.testing.repositories import git
+
 TOKEN = "tok-9c41e7-in-the-remotes-url"
 
 
@@ -44,6 +46,24 @@ def test_what_everybody_repeats_of_the_remotes_url_is_masked(make_scene: Any) ->
         )
         messages = scene.project.git("log", "--format=%B", "main..")
         assert TOKEN not in messages
+
+
+@pytest.mark.slow
+def test_a_secret_committed_by_hand_after_a_failed_push_is_not_pushed_by_the_next_run(
+    make_scene: Any, attempt_of: Any
+) -> None:
+    key = "-----BEGIN RSA " + "PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA0" * 3 + "\n-----END RSA " + "PRIVATE KEY-----\n"
+    with make_scene("scene", [attempt_of(3)]) as scene:
+        scene.server.fail("403", 18)
+        assert scene.run().block["STATUS"] == "FAILED_PUBLISH"
+        scene.server.heal()
+        (scene.project.path / "key").write_text(key)
+        scene.project.git("add", "key")
+        scene.project.git("commit", "--quiet", "--message", "Add a key")
+        ran = scene.run()
+        assert ran.block["STATUS"] == "FAILED_PUBLISH"
+        assert "suspected secrets" in ran.err
+        assert git(scene.bare, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
-"""Committing and publishing one turn (spec page 5): folded, scanned, one commit, pushed, proved at the host.
+"""Committing and publishing one turn (spec page 5): folded, scanned, one commit, then pushed (see `push`).
 
-Every step can be repeated: a turn found `committing` adopts its own commit, a push that was done is observed, a draft
-that is open is found. Nothing is forced, nothing is deleted.
+Every step can be repeated: a turn found `committing` adopts its own commit.
 """
 
 from __future__ import annotations
@@ -9,16 +8,13 @@ from __future__ import annotations
 from touchline.coach.local import new_files, owned_paths
 from touchline.coach.memory import load_tree
 from touchline.coach.player import PlayerReport, claim_differences
-from touchline.coach.publish.body import first_body
-from touchline.coach.publish.observed import cleaned, deviation, observe, publishing_failed
+from touchline.coach.publish.observed import cleaned, publishing_failed
 from touchline.coach.publish.publication import Publication
+from touchline.coach.publish.push import PublishStopped, is_unpublished, publish
 from touchline.coach.run import Run
 from touchline.documents.ledger import Ledger, TurnRow
 from touchline.errors import ForgeError, GitError, LedgerError
-from touchline.forge import ByUrl, Change, Draft
 from touchline.git.commits import CommitKind, Committed, commit_turn, intended_tree, is_turn_commit
-from touchline.git.diff import merge_base
-from touchline.git.fingerprint import compare_fingerprints, take_fingerprint
 from touchline.git.folding import FoldKind, fold
 from touchline.git.hooks import load_commit_setup
 from touchline.git.messages import clean_message, message_digest
@@ -30,11 +26,6 @@ from touchline.secrets.changes import scan_change, scan_commits
 _CANNOT_GO_ON = (FoldKind.SWITCHED, FoldKind.REWRITTEN, FoldKind.PUSHED, FoldKind.UNFINISHED)
 _COMMIT_TRIES = 3
 HOOK_OUTPUT_KEPT = 2000
-SETTINGS_NAMED = 10
-
-
-class PublishStopped(Exception):
-    """Publishing failed for good; the text is the first cause, without any secret."""
 
 
 def record_published_turn(run: Run, publication: Publication, turn: int) -> None:
@@ -52,8 +43,10 @@ def record_published_turn(run: Run, publication: Publication, turn: int) -> None
             row = _commit(run, publication, ledger, row)
         elif row.intended_tree is not None:
             row = _commit_again(run, publication, ledger, row)
-        if row.head_sha is not None and _is_unpublished(run, row.head_sha):
-            _publish(run, publication, row.head_sha)
+        if row.head_sha is not None and is_unpublished(run, row.head_sha):
+            if row.noop:
+                _refuse_secrets(run, publication, row.head_sha, row.head_sha)
+            publish(run, publication, row.head_sha)
         run.update_turn(turn, state="recorded")
     except (PublishStopped, ForgeError) as failure:
         if isinstance(failure, ForgeError) and run.cancel.is_set():
@@ -136,77 +129,9 @@ def _refuse_dirty(publication: Publication, changed: tuple[str, ...]) -> None:
 
 
 def _refuse_secrets(run: Run, publication: Publication, start: str, tree: str) -> None:
-    """Stop before the commit if the change, or an earlier commit of the branch, would publish a secret."""
+    """Stop before commit and push if the change, or an earlier commit of the branch, would publish a secret."""
     scan = scan_change(publication.scanner, run.repo, start, tree)
     earlier = scan_commits(publication.scanner, run.repo, start, since=[run.store.read().merge_base])
     reasons = [*scan.reasons(), *earlier.reasons()]
     if scan.stops or earlier.stops:
         raise PublishStopped(f"suspected secrets: {'; '.join(reasons[:5])}")
-
-
-def _is_unpublished(run: Run, head: str) -> bool:
-    """Whether the host lacks commits of the branch or their draft: this turn's, or what an earlier run left undone."""
-    ledger = run.store.read()
-    shown = ledger.pr_url is not None and head == ledger.run.remote_head_sha
-    return not shown and merge_base(run.repo, ledger.merge_base, head) != head
-
-
-def _publish(run: Run, publication: Publication, sha: str) -> None:
-    """Push the turn's commit; open the draft with the first one; require the host to show exactly this head."""
-    _name_changed_settings(run)
-    ledger = run.store.read()
-    binding, branch = publication.binding, ledger.run.source_branch or ""
-    forge = binding.forge
-    expected = ledger.run.remote_head_sha or ""
-    if ledger.pr_url is not None:
-        # Nothing is pushed into a change that is no longer the one that this run works on.
-        change = forge.inspect(ByUrl(ledger.pr_url))
-        observe(run, change)
-        _require(ledger, change, sha if change.head_sha == sha else expected)
-    pushed = forge.push(binding.head, sha, branch, expected=None if expected == sha else expected)
-    run.update_run(remote_head_sha=pushed.sha)
-    if ledger.pr_url is not None:
-        change = forge.inspect(ByUrl(ledger.pr_url))
-    else:
-        change = forge.create_draft(_draft(run, publication, ledger, sha))
-        run.progress.say(f"draft opened: {change.url}")
-    observe(run, change)
-    _require(ledger, change, sha)
-    if ledger.pr_url is None and change.state != "draft":
-        raise PublishStopped(f"the change request is {change.state} right after it was opened as a draft")
-
-
-def _require(ledger: Ledger, change: Change, head: str) -> None:
-    if wrong := deviation(ledger, change, head):
-        raise PublishStopped(wrong)
-
-
-def _draft(run: Run, publication: Publication, ledger: Ledger, sha: str) -> Draft:
-    binding = publication.binding
-    title, body = first_body(ledger, run.store.folder.plan.read_text(encoding="utf-8", errors="replace"))
-    return Draft(
-        base=binding.base,
-        source=ledger.run.source_branch or "",
-        target=ledger.run.target_branch or "",
-        title=cleaned(run, publication, "title", title),
-        body=cleaned(run, publication, "body", body),
-        head_sha=sha,
-        head=binding.head if binding.head != binding.base else None,
-    )
-
-
-def _name_changed_settings(run: Run) -> None:
-    """Say before a push which settings or hooks of git differ from the start of the run, and keep it with the turn.
-
-    The push itself does not read them (see `git.transport`); whether they may stay is the verification's finding.
-    """
-    changed = compare_fingerprints(run.memory.load_fingerprint(), take_fingerprint(run.repo))
-    row = queries.current_turn(run.store.read())
-    if not changed or row is None:
-        return
-    told = (
-        f"git settings differ from the start of the run, and no push uses them: {'; '.join(changed[:SETTINGS_NAMED])}"
-    )
-    if told not in row.concerns:
-        run.progress.say(told)
-        run.update_turn(row.turn, concerns=[*row.concerns, told])
