@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,56 +95,6 @@ def test_the_body_tells_the_run_from_the_ledger(project: Any, remote: Path, atte
     assert "#1" not in body
 
 
-def test_a_run_that_never_changes_anything_has_nothing_to_publish(project: Any, remote: Path) -> None:
-    quick(project, [[{"finish": {"summary": "nothing to do"}}]])
-    ran = publish(project, "--max-turns", "1")
-    assert (ran.status, ran.block["STATUS"], ran.block["PR_URL"]) == (5, "FAILED_PUBLISH", "none"), ran.err
-    assert "no real commit" in ran.err
-    assert at(remote, "for-each-ref", "refs/touchline") == ""
-
-
-def test_a_secret_in_the_change_stops_before_the_commit(project: Any, remote: Path) -> None:
-    key = "-----BEGIN RSA " + "PRIVATE KEY-----\\n" + "MIIEpAIBAAKCAQEA0" * 3 + "\\n-----END RSA " + "PRIVATE KEY-----"
-    leak = {"write": {"path": "value.py", "content": f'VALUE = 3\nKEY = """{key}"""\n'}}
-    quick(project, [[leak, {"finish": {"summary": "set the value"}}]])
-    ran = publish(project, "--max-turns", "1")
-    assert (ran.status, ran.block["STATUS"]) == (5, "FAILED_PUBLISH"), ran.err
-    assert "MIIEpAIBAAKCAQEA0" not in ran.err + json.dumps(project.ledger)
-    assert at(remote, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
-
-
-def test_the_turn_limit_leaves_the_draft_open_and_says_what_blocks(
-    project: Any, remote: Path, attempt_of: Attempt
-) -> None:
-    quick(project, [attempt_of(1)])
-    ran = publish(project, "--max-turns", "1")
-    assert (ran.status, ran.block["STATUS"], ran.block["PR_STATE"]) == (3, "TURN_LIMIT_VERIFY", "draft"), ran.err
-
-
-def test_a_remote_that_is_gone_fails_before_a_turn_is_spent(project: Any, remote: Path, attempt_of: Attempt) -> None:
-    quick(project, [attempt_of(3)])
-    remote.rename(remote.with_suffix(".away"))
-    ran = publish(project)
-    assert (ran.status, ran.block["STATUS"], ran.block["TURNS_USED"]) == (5, "FAILED_PUBLISH", "0 of 10"), ran.err
-    assert project.git("branch", "--show-current") == "main\n"
-
-
-def test_a_commit_of_somebody_else_on_the_branch_is_never_overwritten(
-    project: Any, remote: Path, attempt_of: Attempt, tmp_path: Path
-) -> None:
-    push = "git clone -q ../remote.git other && cd other && git switch -q touchline/set-the-value && "
-    push += "echo theirs > theirs && git add . && git -c user.name=o -c user.email=o@e commit -qm theirs && git push -q"
-    (project.path / "foreign").write_text(
-        f"#!/bin/sh\ncd {tmp_path} && mkdir -p x && cd x && {push}\n".replace("../", f"{tmp_path}/")
-    )
-    (project.path / "foreign").chmod(0o755)
-    second = [{"run": {"command": "./foreign"}}, *attempt_of(3)]
-    quick(project, [attempt_of(1), second], permissions={"allow": ["bash(./foreign)"]})
-    ran = publish(project)
-    assert (ran.status, ran.block["STATUS"]) == (5, "FAILED_PUBLISH"), ran.err
-    assert at(remote, "log", "-1", "--format=%s", "touchline/set-the-value") == "theirs\n"
-
-
 def test_dirty_tracked_files_are_refused_by_name(project: Any, remote: Path, attempt_of: Attempt) -> None:
     quick(project, [attempt_of(3)])
     (project.path / ".gitignore").write_text("changed\n")
@@ -151,3 +102,49 @@ def test_dirty_tracked_files_are_refused_by_name(project: Any, remote: Path, att
     assert (ran.status, ran.out) == (2, "")
     assert ".gitignore" in ran.err
     assert "--allow-dirty" in ran.err
+
+
+def test_what_people_write_into_the_text_during_the_run_stays_byte_for_byte(
+    project: Any, remote: Path, attempt_of: Attempt
+) -> None:
+    """Between the two turns somebody writes above and below our part, and quotes our markers."""
+    person = project.path.parent / "person.py"
+    person.write_text(
+        "from pathlib import Path\n"
+        "from touchline.testing.forges import BareBackdoor\n"
+        f"door = BareBackdoor(Path({str(remote)!r}))\n"
+        "body = 'See <!-- touchline:begin --> \\r\\n\\t' + door.changes()[0].body + 'Below: \\u2603  '\n"
+        "door.edit(1, title='Their own title', body=body)\n"
+    )
+    edit = {"run": {"command": f"{sys.executable} {person}", "expect": "ok"}}
+    quick(project, [attempt_of(1), [edit, *attempt_of(3)]], permissions={"allow": [f"bash({sys.executable} *)"]})
+    ran = publish(project)
+    assert (ran.status, ran.block["STATUS"]) == (0, "APPROVED_DRAFT_OPEN"), ran.err
+    change = record(remote)
+    assert change["title"] == "Their own title"
+    before, _, rest = change["body"].partition("<!-- touchline:begin -->\n\n<!-- This part")
+    assert before == "See <!-- touchline:begin --> \r\n\t"
+    assert rest.partition("<!-- touchline:end -->")[2] == "\nBelow: \u2603  "
+    assert "- Status: **APPROVED_DRAFT_OPEN**" in rest
+
+
+def test_the_start_says_what_will_happen_where_and_who_checks_it(
+    project: Any, remote: Path, attempt_of: Attempt
+) -> None:
+    quick(project, [attempt_of(3)], tests={"command": ["true"], "baseline": False})
+    ran = publish(project, "--max-turns=4", "--severity=6", "--model=m-1")
+    assert ran.status == 0, ran.err
+    told = ran.err.partition("[turn 1 of 4")[0].splitlines()
+    number = project.ledger["runNumber"]
+    for line in (
+        f"starting run {number}: Set the value",
+        "plan:      docs/plans/value.md",
+        "branch:    touchline/set-the-value -> main (upstream/main); published as a draft, CI is yours",
+        "budget:    4 turns, severity 6 and above blocks",
+        "player:    play (model m-1)",
+        "judge:     judge (the first that is available)",
+        "exerciser: true",
+        "tests:     true (configured)",
+        f"ledger:    {project.folder / 'ledger.json'}",
+    ):
+        assert line in told, ran.err

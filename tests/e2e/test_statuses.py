@@ -119,6 +119,13 @@ class Scene:
         )
         return done.stdout.decode().strip()
 
+    def refs(self) -> list[str]:
+        """Every ref of the remote."""
+        argv = ["git", "for-each-ref", "--format=%(refname)"]
+        return (
+            subprocess.run(argv, cwd=self.remote, check=True, timeout=30, capture_output=True).stdout.decode().split()
+        )
+
     def opened(self, **values: str) -> dict[str, str]:
         """The values of a run whose draft is open at the present head."""
         shown = {
@@ -203,6 +210,7 @@ def test_a_run_without_any_real_commit(scene: Scene) -> None:
     values = {"BRANCH": f"{BRANCH} -> main", "HEAD_SHA": main, "VERIFY_RUNS": "1", "REVIEWER": "judge"}
     ran = scene.ends("FAILED_PUBLISH", "--max-turns=1", TURNS_USED="1 of 1", **values)
     assert "no real commit to open a draft for" in ran.err
+    assert scene.refs() == ["refs/heads/main"]
 
 
 @reaches("FAILED_PUBLISH")
@@ -211,6 +219,8 @@ def test_a_secret_in_the_first_change(scene: Scene) -> None:
     scene.play([leak, {"finish": {"summary": "set the value"}}])
     ran = scene.ends("FAILED_PUBLISH", BRANCH=f"{BRANCH} -> main", TURNS_USED="1 of 10")
     assert "suspected secrets" in ran.err
+    assert "MIIEpAIBAAKCAQEA0" not in ran.err + json.dumps(scene.project.ledger)
+    assert scene.refs() == ["refs/heads/main"]
 
 
 @reaches("FAILED_PUBLISH")
@@ -241,6 +251,7 @@ def test_a_remote_that_is_gone_before_a_turn_is_spent(scene: Scene, attempt_of: 
     scene.ends("FAILED_PUBLISH")
     scene.as_json()
     scene.ends("FAILED_PUBLISH", "--max-turns=3", TURNS_USED="0 of 3")
+    assert scene.project.git("branch", "--show-current") == "main\n"
 
 
 @reaches("FAILED_PUBLISH")
