@@ -57,6 +57,20 @@ def test_a_shallow_clone_sends_and_brings(repo: Path, git, tmp_path: Path) -> No
     assert git(repo, "rev-parse", "mine") == mine
 
 
+def test_a_clone_without_old_contents_sends_and_brings(repo: Path, git, tmp_path: Path) -> None:
+    git(repo, "config", "uploadpack.allowFilter", "true")
+    for name in "ab":
+        commit(git, repo, name)
+    (repo / "a").write_text("changed")
+    git(repo, "commit", "-q", "-a", "-m", "changed")
+    partial = tmp_path / "partial"
+    subprocess.run(["git", "clone", "-q", "--filter=blob:none", f"file://{repo}", str(partial)], check=True)
+    bring(partial, f"file://{repo}", commit(git, repo, "newer"))
+    mine = commit(git, partial, "mine")
+    Repository.open(partial).git("push", f"file://{repo}", f"{mine}:refs/heads/mine", network=True)
+    assert git(repo, "rev-parse", "mine") == mine
+
+
 def test_what_is_here_already_is_not_sent_again(repo: Path, git, tmp_path: Path) -> None:
     (repo / "big").write_bytes(os.urandom(400_000))
     commit(git, repo, "first")
