@@ -53,8 +53,13 @@ def test_a_shallow_clone_sends_and_brings(repo: Path, git, tmp_path: Path) -> No
     bring(thin, repo, newer)
     assert git(thin, "rev-list", "--count", last) == "1", "the boundary stays where it was"
     mine = commit(git, thin, "mine")
-    Repository.open(thin).git("push", str(repo), f"{mine}:refs/heads/mine", network=True)
-    assert git(repo, "rev-parse", "mine") == mine
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q", "--bare")
+    git(other, "config", "receive.shallowUpdate", "true")
+    for host in (repo, other):
+        Repository.open(thin).git("push", str(host), f"{mine}:refs/heads/mine", network=True)
+        assert git(host, "rev-parse", "mine") == mine
 
 
 def test_a_clone_without_old_contents_sends_and_brings(repo: Path, git, tmp_path: Path) -> None:
@@ -65,7 +70,13 @@ def test_a_clone_without_old_contents_sends_and_brings(repo: Path, git, tmp_path
     git(repo, "commit", "-q", "-a", "-m", "changed")
     partial = tmp_path / "partial"
     subprocess.run(["git", "clone", "-q", "--filter=blob:none", f"file://{repo}", str(partial)], check=True)
-    bring(partial, f"file://{repo}", commit(git, repo, "newer"))
+    git(repo, "repack", "-q", "-a", "-d", "-b")
+    # The host, which knows by its bitmap what is here, does not send that old content of `a`; it is not here.
+    (repo / "a").write_text("a")
+    (repo / "c").write_text("c")
+    git(repo, "add", "c")
+    git(repo, "commit", "-q", "-a", "-m", "back again")
+    bring(partial, f"file://{repo}", git(repo, "rev-parse", "HEAD"))
     mine = commit(git, partial, "mine")
     Repository.open(partial).git("push", f"file://{repo}", f"{mine}:refs/heads/mine", network=True)
     assert git(repo, "rev-parse", "mine") == mine
@@ -78,6 +89,7 @@ def test_what_is_here_already_is_not_sent_again(repo: Path, git, tmp_path: Path)
     git(repo, "commit", "-q", "-m", "big")
     subprocess.run(["git", "clone", "-q", "--no-local", str(repo), str(tmp_path / "clone")], check=True)
     newer = commit(git, repo, "newer")
+    git(repo, "config", "--global", "fetch.unpackLimit", "1")  # what is sent is kept as it came
     before = size(tmp_path / "clone/.git/objects")
     bring(tmp_path / "clone", repo, newer)
     assert size(tmp_path / "clone/.git/objects") - before < 100_000

@@ -106,6 +106,6 @@ def _own_config(repo: Repository, config: tuple[ConfigValue, ...]) -> str:
         lines.append(f"\tsharedRepository = {shared[-1]}\n")
     if repo.hash_length == 64:
         lines.append("[extensions]\n\tobjectFormat = sha256\n")
-    if any(item.key == "extensions.partialclone" for item in config):
+    if any(item.key == "extensions.partialclone" or item.variable == "promisor" for item in config):
         lines.append(_PROMISOR)
     return "".join(lines)
