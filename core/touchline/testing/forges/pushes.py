@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from touchline.errors import ForgeConflict, ForgeError
@@ -80,6 +82,17 @@ class PushScenarios(ForgeContractBase):
         with pytest.raises(ForgeConflict):
             forge.push(repo, desk.commit("two"), BRANCH, expected=head)
         assert tip(backdoor) == ""
+
+    @needs(ForgeCapability.PUSH)
+    def test_settings_that_are_written_after_the_preflight_redirect_no_push(
+        self, forge: Forge, backdoor: Backdoor, desk: Desk, repo: RepositoryId, tmp_path: Path
+    ) -> None:
+        forge.preflight([ForgeCapability.PUSH], repo=repo)
+        git(desk.folder, "config", f"url.{tmp_path}/nowhere.insteadOf", backdoor.url)
+        git(desk.folder, "config", f"remote.{backdoor.url}.url", f"{tmp_path}/nowhere")
+        git(desk.folder, "config", "remote.somewhere.pushurl", f"{tmp_path}/nowhere")
+        sha = desk.commit("one")
+        assert forge.push(repo, sha, BRANCH).sha == sha == tip(backdoor)
 
     @needs(ForgeCapability.PUSH)
     def test_only_an_exact_commit_is_pushed(self, forge: Forge, backdoor: Backdoor, repo: RepositoryId) -> None:
