@@ -135,3 +135,25 @@ def meet(scene: Any, action: str, at: int) -> bool:
             assert "**FAILED_PUBLISH**" in body, where
             assert "**APPROVED" not in body, where
     return True
+
+
+@pytest.mark.slow
+def test_the_next_run_goes_on_with_the_draft_and_names_a_commit_that_no_turn_made(
+    make_scene: Any, attempt_of: Any
+) -> None:
+    with make_scene("scene", [attempt_of(1)]) as scene:
+        assert scene.run("--max-turns", "1").block["STATUS"] == "TURN_LIMIT_VERIFY"
+        (scene.project.path / "value.py").write_text("VALUE = 3\n")
+        scene.project.git("commit", "--quiet", "--all", "--message", "By hand")
+        by_hand = scene.project.git("rev-parse", "HEAD").strip()
+        script = scene.project.path.parent / "script.json"
+        script.write_text('{"version": 1, "player": [[{"finish": {"summary": "nothing is left to do"}}]]}')
+        ran = scene.run()
+        assert ran.block["STATUS"] == "APPROVED_DRAFT_OPEN", ran.err
+        (change,) = scene.door.changes()
+        assert by_hand in change.body
+        (ledger,) = scene.ledgers
+        first = ledger["turns"][0]["headSha"]
+        assert ledger["interruptions"] == [f"commit {by_hand} of the branch was made by no turn of touchline"]
+        assert first not in "".join(ledger["interruptions"])
+        assert git(scene.bare, "rev-parse", BRANCH) == by_hand

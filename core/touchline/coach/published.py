@@ -16,7 +16,7 @@ from touchline.coach.progress import Progress
 from touchline.coach.publish.binding import Binding, bind
 from touchline.coach.publish.branch import branch_name, common_base, open_branch, refuse_dirty
 from touchline.coach.publish.publication import Publication
-from touchline.coach.publish.takeup import left_at_host, require_kept_transport, tip_at_host
+from touchline.coach.publish.takeup import left_at_host, require_kept_transport, tip_at_host, with_unclaimed
 from touchline.coach.request import (
     Request,
     beginning,
@@ -102,7 +102,7 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
         effective, plan, player = begun
         ledger = _open(request, place, store, effective, loaded, player, plan, target)
     if left is not None:
-        ledger = store.write(left.kept(ledger))
+        ledger = store.write(with_unclaimed(place.repo, left.kept(ledger), target.sha))
     return _publish(request, place, store, ledger, loaded, binding, progress, cancel)
 
 

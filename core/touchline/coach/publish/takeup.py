@@ -21,6 +21,7 @@ from touchline.git.repository import Repository
 from touchline.ledger.store import LedgerStore
 from touchline.state import RunFolder
 
+UNCLAIMED_MAX = 50
 AT_START, AT_END = "transport", "transportAtEnd"
 """Keys of `run.configuration`: digests of the git settings that steer pushes."""
 
@@ -75,6 +76,19 @@ def left_at_host(binding: Binding, repo: Repository, ledger: Ledger, target: str
             observed=change.observed(),
         )
     return Left(tip, change)
+
+
+def with_unclaimed(repo: Repository, ledger: Ledger, target_sha: str) -> Ledger:
+    """The ledger with the commits of the branch that no turn made, as evidence of what happened between two runs."""
+    listed = repo.git("rev-list", f"--max-count={UNCLAIMED_MAX + len(ledger.turns)}", "HEAD", f"^{target_sha}")
+    claimed = {row.head_sha for row in ledger.turns}
+    told = [
+        f"commit {sha} of the branch was made by no turn of touchline"
+        for sha in reversed(listed.decode("ascii", "replace").split())
+        if sha not in claimed
+    ]
+    new = [text for text in told[-UNCLAIMED_MAX:] if text not in ledger.interruptions]
+    return ledger.model_copy(update={"interruptions": [*ledger.interruptions, *new]})
 
 
 def tip_at_host(binding: Binding, branch: str) -> str:
