@@ -430,6 +430,17 @@ def test_a_local_run_whose_player_left_its_place(local: Scene, attempt_of: Attem
     assert "the repository is not where the run can go on" in ran.err
 
 
+@reaches("FAILED_RUN")
+def test_a_repository_that_breaks_before_a_run_goes_on_leaves_what_the_ledger_knows(
+    local: Scene, attempt_of: Attempt
+) -> None:
+    local.play(attempt_of(1), [{"fail": {"kind": "not-authenticated", "reason": "log in first"}}])
+    values = {"HEAD_SHA": local.head, "TURNS_USED": "1 of 10", "VERIFY_RUNS": "1", "REVIEWER": "judge"}
+    local.ends("FAILED_RUN", **values)
+    (local.project.path / ".git/index").write_bytes(b"no index at all")
+    local.ends("FAILED_RUN", **values)
+
+
 @reaches("INTERRUPTED")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_local_run_that_is_stopped_by_a_signal(local: Scene, number: signal.Signals) -> None:

@@ -188,6 +188,15 @@ def test_the_dry_run_names_who_would_play_judge_exercise_and_test(
     assert "\njudge: codex-reviewer (" in told
 
 
+def test_the_dry_run_names_the_unfinished_run_that_would_go_on(project: Any, verifiers: dict[str, Any]) -> None:
+    project.configure({"player": [[{"fail": {"kind": "not-authenticated", "reason": "log in first"}}]], **verifiers})
+    assert project.run().status == 1
+    number = project.ledger["runNumber"]
+    argv = ("run", "--no-pr", "--dry-run", "--json")
+    assert json.loads(project.touchline(*argv).out)["effective"]["continues"] == number
+    assert json.loads(project.touchline(*argv, "--new").out)["effective"]["continues"] is None
+
+
 def test_the_dry_run_says_why_nobody_could_play(project: Any) -> None:
     ran = project.touchline("run", "--no-pr", "--dry-run", "--json", "--executor", "clade")
     shown = json.loads(ran.out)

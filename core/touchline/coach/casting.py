@@ -12,9 +12,11 @@ from pathlib import Path
 from touchline.coach.checks import Checks, find_checks, tests_at_start
 from touchline.coach.executors import build_executor, pick_player
 from touchline.coach.options import Effective
+from touchline.coach.start import find_place
 from touchline.config import places
 from touchline.documents.settings import Settings
-from touchline.errors import ConfigError, ExecutorError, PluginLoadError
+from touchline.errors import ConfigError, ExecutorError, NotARepositoryError, PluginLoadError
+from touchline.ledger.store import LedgerStore
 from touchline.verify.request import TestPlan, Verifier
 from touchline.verify.rules import Rules, verification_rules
 
@@ -75,6 +77,17 @@ def casting(effective: Effective, settings: Settings, work_tree: Path, environ: 
     if not readiness.installed or readiness.logged_in is False:
         problem = readiness.problem or ("not logged in" if readiness.installed else "not installed")
     return Cast(name, effective.model, problem, checks, tests)
+
+
+def continued(repo: Path, environ: Mapping[str, str], *, published: bool) -> str | None:
+    """The number of the unfinished run that a start on the present branch would go on with, its options included."""
+    try:
+        place = find_place(repo, environ, published=published)
+    except NotARepositoryError:
+        return None
+    store = LedgerStore(place.folder.path)
+    ledger = store.read() if store.exists() else None
+    return ledger.run_number if ledger is not None and ledger.terminal is None else None
 
 
 def _rules(work_tree: Path) -> Rules:

@@ -10,7 +10,7 @@ import json
 
 from touchline import texts
 from touchline.coach.announce import changes_before
-from touchline.coach.casting import casting
+from touchline.coach.casting import casting, continued
 from touchline.coach.checks import require_exerciser
 from touchline.coach.opening import opening, refuse_changed_options
 from touchline.coach.options import Defaults, Effective, Surroundings, resolve
@@ -47,6 +47,7 @@ def dry_run(request: Request) -> int:
             environ=request.environ,
         )
         effective = effective_options(request, loaded, root)
+        unfinished = continued(request.repo, request.environ, published=not request.flags.no_pr)
     except UsageError as error:
         if not request.as_json:
             raise
@@ -55,11 +56,12 @@ def dry_run(request: Request) -> int:
     for notice in effective.notices:
         print(notice, file=request.told)
     cast = casting(effective, loaded.settings, root, request.environ)
+    goes_on = {"continues": unfinished if not request.new else None}
     if request.as_json:
-        request.result.write(json.dumps(effective.as_json(cast.as_json())) + "\n")
+        request.result.write(json.dumps(effective.as_json(cast.as_json() | goes_on)) + "\n")
     else:
         rows: dict[str, object] = effective.as_json()["effective"]  # type: ignore[assignment]
-        for key, value in (rows | cast.as_rows()).items():
+        for key, value in (rows | cast.as_rows() | goes_on).items():
             shown = ", ".join(value) if isinstance(value, list) else value
             request.result.write(f"{key}: {'none' if shown in (None, '') else visible(str(shown))}\n")
     return 0

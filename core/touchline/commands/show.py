@@ -45,8 +45,10 @@ def summary(folder: RunFolder, ledger: Ledger) -> Iterator[str]:
     yield f"plan       {printable(ledger.plan_file, _LINE)}"
     yield f"executor   {printable(ledger.run.options.executor, _LINE)}"
     yield f"threshold  findings from severity {ledger.severity_threshold} on block"
+    if ledger.run.mode != "no-pr" and ledger.run.source_branch:
+        yield f"branch     {printable(f'{ledger.run.source_branch} -> {ledger.run.target_branch}', _LINE)}"
     if ledger.pr_url:
-        yield f"change     {printable(ledger.pr_url, _LINE)}"
+        yield f"change     {printable(ledger.pr_url, _LINE)} ({ledger.run.pr_state or 'not seen'})"
     yield f"folder     {folder.path}"
     yield from _turns(ledger)
     yield from _verifications(ledger)
@@ -60,7 +62,8 @@ def _turns(ledger: Ledger) -> Iterator[str]:
         how = row.settlement.kind if row.settlement else row.state
         text = (row.settlement.summary or row.settlement.reason) if row.settlement else ""
         changed = f"{len(row.changed_paths)} paths changed"
-        yield f"  {row.turn:>3}  {how:<11}  {changed:<18}  {printable(text, _LINE)}".rstrip()
+        commit = f"{row.head_sha[:12]}  " if row.head_sha and not row.noop and ledger.run.mode != "no-pr" else ""
+        yield f"  {row.turn:>3}  {how:<11}  {changed:<18}  {commit}{printable(text, _LINE)}".rstrip()
 
 
 def _verifications(ledger: Ledger) -> Iterator[str]:
