@@ -118,28 +118,40 @@ def strike(scene: Any, kind: Fault, call: Call, subjects: list[str]) -> None:
         assert git(scene.bare, "log", "--format=%s", f"main..{BRANCH}").splitlines() == subjects, "nothing twice"
 
 
-@pytest.mark.slow
-def test_an_interrupt_while_the_host_does_not_answer_is_a_pause(make_scene: Any, attempt_of: Any) -> None:
+def interrupted(scene: Any, at: int) -> tuple[int, bytes, bytes]:
+    """Status, stdout and stderr of a run that gets a Ctrl-C while request `at` is not answered."""
+    asked = threading.Event()
+    scene.server.before = lambda number: asked.set() if number == at else None
+    scene.server.fail("hang", at)
+    with subprocess.Popen(
+        [sys.executable, "-m", "touchline", "run", "--headless", "--no-ci"],
+        cwd=scene.project.path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert asked.wait(60)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert b"was cancelled" in err, "the call was ended; it did not run into its limit"
+    scene.server.heal()
+    return running.returncode, out, err
+
+
+def test_an_interrupt_before_the_first_answer_ends_without_a_branch(make_scene: Any, attempt_of: Any) -> None:
     with make_scene("scene", [attempt_of(3)], timeout_s=300) as scene:
-        asked = threading.Event()
-        push, _, _ = ONE_TURN[6]
-        scene.server.before = lambda number: asked.set() if number == push else None
-        scene.server.fail("hang", push)
-        with subprocess.Popen(
-            [sys.executable, "-m", "touchline", "run", "--headless", "--no-ci"],
-            cwd=scene.project.path,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as running:
-            assert asked.wait(60)
-            running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=60)
-        assert running.returncode == 130, err.decode()
-        assert b"STATUS: INTERRUPTED\n" in out
-        assert b"was cancelled" in err, "the call was ended; it did not run into its limit"
+        status, out, err = interrupted(scene, 1)
+        assert (status, b"STATUS: INTERRUPTED\n" in out) == (130, True), err.decode()
+        assert scene.project.git("branch", "--show-current") == "main\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ONE_TURN[6:] if EVERYTHING else [ONE_TURN[14]])
+def test_an_interrupt_while_the_host_does_not_answer_is_a_pause(make_scene: Any, attempt_of: Any, call: Call) -> None:
+    with make_scene("scene", [attempt_of(3)], timeout_s=300) as scene:
+        status, out, err = interrupted(scene, call[0])
+        assert (status, b"STATUS: INTERRUPTED\n" in out) == (130, True), err.decode()
         (ledger,) = scene.ledgers
         assert (ledger["terminal"], ledger["run"]["publishFailure"]) == (None, None), "nothing failed to publish"
-        scene.server.heal()
         assert scene.run().block["STATUS"] == "APPROVED_DRAFT_OPEN"
         assert git(scene.bare, "log", "--format=%s", f"main..{BRANCH}").splitlines() == ["Set the value to 3"]

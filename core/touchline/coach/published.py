@@ -117,6 +117,11 @@ def _refused(cancel: Cancellation) -> Status:
     return "INTERRUPTED" if cancel.is_set() else "FAILED_PUBLISH"
 
 
+def _failed(cancel: Cancellation) -> Status:
+    """The status of a run that cannot begin; a call that was broken off for us says nothing about the host."""
+    return "INTERRUPTED" if cancel.is_set() else "FAILED_PUBLISH"
+
+
 def _told(place: Place, error: TouchlineError) -> str:
     """An error as it may be shown: a host may repeat the credential that it was sent."""
     return Masker(remote_secrets(place.repo)).mask(str(error))
