@@ -199,3 +199,19 @@ def test_a_name_of_a_branch_or_remote_cannot_write_a_line_of_the_block(
         if status == "APPROVED_DRAFT_OPEN":
             assert rows["PR_URL"] == f"{tmp_path}/remote  \\u202e.git#change-1"
             assert rows["BRANCH"].endswith(" -> main\\u202e")
+
+
+@pytest.mark.parametrize("target", ["--upload-pack=touch pwned;", "main:refs/heads/x", "$(touch pwned)\x1b[2J"])
+def test_a_target_that_is_no_branch_is_refused_before_anything_is_touched(
+    project: Any, tmp_path: Path, target: str
+) -> None:
+    bare = tmp_path / "remote.git"
+    project.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
+    project.git("remote", "add", "upstream", str(bare))
+    project.configure({"player": [[{"finish": {"summary": "x"}}]]})
+    project.git("push", "--quiet", "upstream", "main")
+    ran = project.touchline("run", "--headless", "--no-ci", f"--target={target}", timeout_s=120)
+    assert (ran.status, ran.block["STATUS"], ran.block["TURNS_USED"]) == (5, "FAILED_PUBLISH", "0 of 10"), ran.err
+    assert seen_only(ran.out + ran.err)
+    assert project.git("for-each-ref", "--format=%(refname)", "refs/heads").split() == ["refs/heads/main"]
+    assert list(tmp_path.rglob("pwned")) == []
