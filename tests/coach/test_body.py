@@ -213,6 +213,17 @@ def test_a_local_test_command_that_was_not_found_is_said(build: Any) -> None:
     assert "- No test command was found, so no tests were run." in body
 
 
+def test_where_the_work_tree_lies_is_not_told_to_the_host(build: Any) -> None:
+    place = "/home/some_one/my_project"
+    turn = build.turn(
+        1, head_sha=FIRST, changed_paths=["a.py"], concerns=[f"see {place}/a.py in {place}, not {place}-2/b.py"]
+    )
+    ledger = build.ledger(turn, run=build.run(mode="published", repo=place))
+    body = final_body(ledger, PLAN, status="TURN_LIMIT_VERIFY", reason=f"{place}/t.py failed")
+    assert "- Turn 1: see a.py in ., not /home/some\\_one/my\\_project-2/b.py" in body
+    assert "(\u200bt.py failed)" in body
+
+
 @pytest.mark.parametrize(
     "present",
     [

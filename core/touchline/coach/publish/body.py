@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from touchline.coach.announce import plan_summary
 from touchline.coach.publish import sections as part
-from touchline.coach.publish.inert import inert_title
+from touchline.coach.publish.inert import ZERO_WIDTH, inert, inert_title
 from touchline.coach.publish.sections import STATE_BEGIN, STATE_END
 from touchline.documents.ledger import Ledger, Status
 from touchline.gates.reading import Reading
@@ -51,20 +51,19 @@ def final_body(
 
     `sections` are titles and texts of plugins; `reading` is what the last decided verification reported.
     """
-    return _whole(
-        [
-            *part.summary(plan),
-            *part.what_changed(ledger),
-            *part.reviewer_guide(ledger),
-            *part.testing_plan(ledger, reading),
-            *part.journey(ledger),
-            *part.final_state(ledger, status, reason, unverified),
-            *part.friction_log(ledger),
-            *part.below_threshold(ledger),
-            *part.ci_history(ledger),
-            *part.contributed(sections),
-        ]
-    )
+    parts = [
+        *part.summary(plan),
+        *part.what_changed(ledger),
+        *part.reviewer_guide(ledger),
+        *part.testing_plan(ledger, reading),
+        *part.journey(ledger),
+        *part.final_state(ledger, status, reason, unverified),
+        *part.friction_log(ledger),
+        *part.below_threshold(ledger),
+        *part.ci_history(ledger),
+        *part.contributed(sections),
+    ]
+    return _whole([_without_place(text, ledger.run.repo) for text in parts])
 
 
 def merged(present: str, ours: str) -> str:
@@ -107,6 +106,14 @@ def fitted(ours: str, limit: int) -> str:
 
 def _whole(parts: Sequence[str]) -> str:
     return fitted("\n\n".join([BEGIN, HINT, *parts, END]), BODY_MAX) + "\n"
+
+
+def _without_place(text: str, work_tree: str) -> str:
+    """`text` with paths in the work tree as the repository names them: where it lies is no business of a host."""
+    if work_tree.count("/") < 2:  # too short to be told from other words
+        return text
+    place = re.escape(inert(work_tree, 4000).lstrip(ZERO_WIDTH))
+    return re.sub(rf"{place}(?![\w-])", ".", re.sub(rf"{place}/", "", text))
 
 
 def _cut_lines(text: str, limit: int) -> str:
