@@ -112,6 +112,8 @@ def test_hostile_text_is_inert_in_every_place(project: Any, tmp_path: Path, kind
     assert seen_only(ran.out)
     assert seen_only(ran.err)
     assert max(map(len, ran.err.splitlines())) < 8_000, "capped"
+    ours = [line for line in ran.err.splitlines() if not line.startswith(" ")]
+    assert not [line for line in ours if line.startswith(("STATUS:", "/merge", "-x", "| 9", "##"))]
     assert re.fullmatch(r"touchline/[A-Za-z0-9-]{1,80} -> main", ran.block["BRANCH"])
 
     (change,) = BareBackdoor(bare).changes()

@@ -107,7 +107,7 @@ class PlainProgress:
 
     def say(self, text: str) -> None:
         """Print the text, made printable."""
-        print(told(text, SAID_MAX), file=self._stream, flush=True)
+        print(_said(text), file=self._stream, flush=True)
 
     def phase(self, phase: str, *, turn: int, max_turns: int) -> None:
         """Print the phase with turn, time and tokens."""
@@ -138,7 +138,7 @@ class LiveProgress:
 
     def say(self, text: str) -> None:
         """Print the text, made printable, above the live line."""
-        self._print_above(told(text, SAID_MAX))
+        self._print_above(_said(text))
 
     def phase(self, phase: str, *, turn: int, max_turns: int) -> None:
         """Show the new phase."""
@@ -189,6 +189,11 @@ def progress_on(stream: TextIO) -> Iterator[Progress]:
 
     with live:
         yield LiveProgress(lambda text: console.print(text, soft_wrap=True), view, pause)
+
+
+def _said(text: str) -> str:
+    """`text` as it is told: what it has on further lines is set in, so that it can pass for no line of ours."""
+    return told(text, SAID_MAX).replace("\n", "\n  ")
 
 
 def _count(view: View, event: Event) -> None:
