@@ -71,6 +71,8 @@ def test_settings_that_a_player_writes_steer_no_push_and_stand_against_approval(
         told = json.dumps(ledger["findings"]) + json.dumps(ledger["turns"][0]["concerns"])
         for setting in ("core.hookspath", "http.proxy", "remote.upstream.pushurl", "credential.helper", "pre-push"):
             assert setting in told, setting
+        (before_the_push,) = [text for text in ledger["turns"][0]["concerns"] if "no push uses them" in text]
+        assert "setting http.proxy was added" in before_the_push
         assert any("coach" in finding["sources"] and finding["severity"] >= 8 for finding in ledger["findings"])
 
 
