@@ -40,6 +40,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "touchline.commands.verify:verify",
         "Verify a change once: judges, exerciser, tests; nothing is changed.",
     ),
+    "pr": (
+        "touchline.commands.pr:pr",
+        "Inspect, push, open, update, comment on or make ready one change request.",
+    ),
     "replay": (
         "touchline.commands.replay:command",
         "Decide and plan a recorded run once more, without an executor, and compare.",

@@ -57,6 +57,16 @@ def test_every_touchline_line_of_the_readme_is_accepted_as_it_stands(line: str, 
     assert b"Traceback" not in done.stderr
 
 
+def test_every_change_request_command_of_the_publishing_page_exists_with_its_options_and_none_is_left_out() -> None:
+    from touchline.commands.pr import pr
+
+    rows = re.findall(r"^\| `touchline pr ([a-z]+)([^`]*)`", (ROOT / "docs/publishing.md").read_text(), re.MULTILINE)
+    assert {name for name, _ in rows} == set(pr.commands)
+    for name, usage in rows:
+        options = {option for one in pr.commands[name].params for option in one.opts}
+        assert set(re.findall(r"--[a-z-]+", usage)) <= options, name
+
+
 def test_every_room_of_the_architecture_page_exists_and_every_room_is_on_it() -> None:
     table = ARCHITECTURE.partition("## Rooms")[2].partition("## What is trusted")[0]
     rows = "\n".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))

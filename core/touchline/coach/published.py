@@ -91,8 +91,8 @@ def _on_own_branch(request: Request, place: Place, store: LedgerStore, progress:
         left = None if what == "continue" else left_at_host(binding, place.repo, found, target.branch)
     except (ForgeError, GitError) as error:
         if unfinished is not None:
-            return _pause(request, place, store, progress, str(error), cancelled=cancel.is_set())
-        return end_without_ledger(request, effective, progress, _refused(cancel), str(error))
+            return _pause(request, place, store, progress, _told(place, error), cancelled=cancel.is_set())
+        return end_without_ledger(request, effective, progress, _refused(cancel), _told(place, error))
     if unfinished is not None:
         ledger = _open(request, place, store, effective, loaded, unfinished.run.options.executor, b"", target)
     else:
@@ -114,11 +114,6 @@ def _require_kept_transport(request: Request, place: Place) -> None:
 
 def _refused(cancel: Cancellation) -> Status:
     """How a start ends whose preflight failed; a call that was broken off for us says nothing about the host."""
-    return "INTERRUPTED" if cancel.is_set() else "FAILED_PUBLISH"
-
-
-def _failed(cancel: Cancellation) -> Status:
-    """The status of a run that cannot begin; a call that was broken off for us says nothing about the host."""
     return "INTERRUPTED" if cancel.is_set() else "FAILED_PUBLISH"
 
 
@@ -167,7 +162,7 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
         name = redactor.branch(here.repo, branch_name(plan.decode("utf-8", "replace"))).text
         branch = open_branch(here.repo, name, target.sha, at_host=lambda taken: bool(tip_at_host(binding, taken)))
     except (ForgeError, GitError) as error:
-        return end_without_ledger(request, effective, progress, _refused(cancel), str(error))
+        return end_without_ledger(request, effective, progress, _refused(cancel), _told(here, error))
     progress.say(f"branch {branch} from {target.base_ref} at {target.sha[:12]}")
     place = find_place(request.repo, request.environ, published=True)
     # What steers the run comes from the base of the change, whatever the branch was that it was started on.
