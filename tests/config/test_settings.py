@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from touchline.commands.init import TEMPLATE
 from touchline.config import keys, shape
@@ -58,6 +59,7 @@ def test_the_sections_are_those_of_the_specification() -> None:
         "forge",
         "run",
         "permissions",
+        "secrets",  # besides page 8: what page 5 calls the repository's own patterns
         "hooks",
     ]
 
@@ -163,3 +165,8 @@ def test_a_duration_in_the_file_may_be_a_number_or_a_text(written: str) -> None:
 @pytest.mark.parametrize("written", ["true", "1.5", "0", "[1]"])
 def test_a_duration_in_the_file_is_nothing_else(written: str) -> None:
     assert "f:1:9: tests.timeout: expected" in refusal(f"tests: {{timeout: {written}}}")
+
+
+def test_a_kind_of_secret_that_is_no_regular_expression_is_refused_with_its_name() -> None:
+    with pytest.raises(ValidationError, match="regular expression for acme"):
+        Settings.model_validate({"secrets": {"patterns": {"acme": "("}}})

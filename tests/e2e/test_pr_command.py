@@ -159,6 +159,22 @@ def test_a_secret_in_any_commit_of_the_branch_stops_the_push_and_one_in_a_text_i
     assert "redacted-" in desk.record()["body"]
 
 
+def test_a_configured_kind_of_secret_stops_the_push_of_a_run_and_by_hand(desk: Desk, attempt_of: Any) -> None:
+    desk.git("switch", "--quiet", "main")
+    verifiers = {"reviewers": [{"name": "judge", "command": ["true"]}], "exerciser": {"command": ["true"]}}
+    leak = [{"write": {"path": "note", "content": "key acme-123456\n"}}, *attempt_of(3)]
+    desk.project.configure({"player": [leak]}, secrets={"patterns": {"acme": "acme-(?P<value>[0-9]{6})"}}, **verifiers)
+    desk.git("push", "--quiet", "upstream", "main")
+    ran = desk.project.touchline("run", "--headless", "--no-ci")
+    assert (ran.status, ran.block["STATUS"]) == (5, "FAILED_PUBLISH"), ran.err
+    assert "suspected secrets" in ran.err
+    assert "acme-123456" not in ran.err + ran.out
+    desk.git("switch", "--quiet", "--force", "--create", "other", "main")
+    desk.commit("note", "key acme-123456\n")
+    assert "suspected secrets" in desk.pr("push", status=5)
+    assert desk.at_remote("for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
+
+
 def test_the_target_is_never_pushed_and_what_is_no_reference_is_refused_without_a_block(desk: Desk) -> None:
     for argv in (("inspect", "--", "-x"), ("update",), ("comment",), ("ready", "--head", "abc")):
         assert desk.pr(*argv, status=2) == ""

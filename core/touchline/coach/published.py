@@ -156,9 +156,8 @@ def _on_new_branch(request: Request, here: Place, progress: Progress, cancel: Ca
         _require_kept_transport(request, here)
         binding = _bind(request, here, loaded, effective, progress, cancel)
         target = _target(binding, effective, None)
-        redactor = Redactor(
-            Scanner(os.urandom(32), read_allowances(here.repo, target.sha), work_tree=here.repo.work_tree)
-        )
+        allowed = read_allowances(here.repo, target.sha, patterns=loaded.settings.secrets.patterns)
+        redactor = Redactor(Scanner(os.urandom(32), allowed, work_tree=here.repo.work_tree))
         name = redactor.branch(here.repo, branch_name(plan.decode("utf-8", "replace"))).text
         branch = open_branch(here.repo, name, target.sha, at_host=lambda taken: bool(tip_at_host(binding, taken)))
     except (ForgeError, GitError) as error:
@@ -234,7 +233,7 @@ def _publish(
     common_base(place.repo, ledger.merge_base, place.repo.head().commit)
     scanner = Scanner(
         run_key(place.folder.private),
-        read_allowances(place.repo, ledger.merge_base),
+        read_allowances(place.repo, ledger.merge_base, patterns=loaded.settings.secrets.patterns),
         scratch=place.folder.private,
         work_tree=place.repo.work_tree,
         gitleaks_config=read_gitleaks_config(place.repo, ledger.merge_base),

@@ -69,6 +69,8 @@ TEMPLATE = """\
 #    api_url: https://git.example.com/api/v4
 #    token_env: GIT_EXAMPLE_TOKEN
 #    commands: {inspect: ./forge inspect}
+#    read_timeout_s: 60
+#    write_timeout_s: 300
 
 # Defaults of `touchline run`; its flags win. Budgets have no default: unset means no bound.
 #run:
@@ -86,6 +88,10 @@ TEMPLATE = """\
 #  deny: ["bash(terraform apply *)", "edit(.github/**)"]
 #  ask: ["bash(npm publish *)"]
 #  allow: ["bash(make *)", "webfetch(docs.python.org)"]
+
+# Kinds of secrets besides the known ones: a match stops before commit and push.
+#secrets:
+#  patterns: {acme-token: "acme-(?P<value>[0-9a-f]{32})"}
 
 # Hook plugins besides the installed ones: importable Python modules.
 #hooks:

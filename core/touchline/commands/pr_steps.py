@@ -47,6 +47,8 @@ class Desk:
 
     repo: Repository
     binding: Binding
+    patterns: Mapping[str, str]
+    """The configured kinds of secrets."""
 
     @property
     def branch(self) -> str:
@@ -73,7 +75,8 @@ def open_desk(
     head = place.repo.head().commit
     loaded = read_settings(place, config_file=config_file, environ=environ, unfinished=None, base=head or None)
     host = LocalForgeHost(place.repo, environ=environ, cancel=cancel)
-    return Desk(place.repo, bind(host, loaded.settings, named=forge, environ=environ, preflight=False))
+    binding = bind(host, loaded.settings, named=forge, environ=environ, preflight=False)
+    return Desk(place.repo, binding, loaded.settings.secrets.patterns)
 
 
 def masked(path: Path, text: str) -> str:
@@ -204,7 +207,7 @@ def _refuse_secrets(desk: Desk, base: str | None, sha: str) -> None:
             operation="push",
             provider=desk.binding.provider,
         )
-    scanner = _scanner(desk.repo, base)
+    scanner = _scanner(desk, base)
     if Redactor(scanner).branch(desk.repo, desk.branch).kinds:
         raise ForgeConflict(
             "the name of the branch holds a suspected secret",
@@ -223,19 +226,19 @@ def _refuse_secrets(desk: Desk, base: str | None, sha: str) -> None:
         )
 
 
-def _scanner(repo: Repository, base: str) -> Scanner:
+def _scanner(desk: Desk, base: str) -> Scanner:
+    """A scanner with what the commit `base` allows; "" allows nothing."""
     return Scanner(
         os.urandom(32),
-        read_allowances(repo, base),
-        work_tree=repo.work_tree,
-        gitleaks_config=read_gitleaks_config(repo, base),
+        read_allowances(desk.repo, base, patterns=desk.patterns),
+        work_tree=desk.repo.work_tree,
+        gitleaks_config=read_gitleaks_config(desk.repo, base),
     )
 
 
 def _clean(desk: Desk, name: str, text: str) -> str:
     """A text as it may leave this machine."""
-    scanner = Scanner(os.urandom(32), work_tree=desk.repo.work_tree)
-    return Redactor(scanner).text(name, Masker(remote_secrets(desk.repo)).mask(text)).text
+    return Redactor(_scanner(desk, "")).text(name, Masker(remote_secrets(desk.repo)).mask(text)).text
 
 
 def _with_review(operation: str, desk: Desk, change: Change, reviewers: Collection[str]) -> Done:

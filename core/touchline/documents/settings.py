@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
@@ -308,6 +309,23 @@ class PermissionsConfig(Section):
     """Allowed without asking."""
 
 
+class SecretsConfig(Section):
+    """What counts as a secret besides the kinds that are known, in what a run or `touchline pr` would publish."""
+
+    patterns: dict[Name, Text] = {}
+    """Kind -> regular expression. A match stops before commit and push; a group named `value` is the secret in it."""
+
+    @field_validator("patterns")
+    @classmethod
+    def _compile(cls, given: dict[str, str]) -> dict[str, str]:
+        for kind, pattern in given.items():
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"expected a regular expression for {kind}: {error}") from error
+        return given
+
+
 class HooksConfig(Section):
     """Hook plugins that are loaded besides the installed ones."""
 
@@ -336,6 +354,8 @@ class Settings(Section):
     """Defaults of `touchline run`."""
     permissions: PermissionsConfig = PermissionsConfig()
     """What an executor may do."""
+    secrets: SecretsConfig = SecretsConfig()
+    """What counts as a secret."""
     hooks: HooksConfig = HooksConfig()
     """Hook plugins."""
 
