@@ -64,6 +64,17 @@ def test_no_model_cli_is_a_problem_although_the_scripted_executor_works(
     assert "touchline demo" in found["executors"].fix
 
 
+def test_the_configured_player_that_cannot_be_used_is_a_problem_and_others_are_rows(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    (repo / "touchline.yaml").write_text("run: {executor: claude}")
+    found = by_name(examine(repo, os.environ))
+    assert found["executor claude"].status == "problem"
+    assert found["executor claude"].fix
+    assert found["executor codex"].status == "warning"
+
+
 def test_a_missing_identity_says_which_commands_set_it(repo: Path, clean_home: Path) -> None:
     (clean_home / "gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
     check = by_name(examine(repo, os.environ))["git identity"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import stat
 import subprocess
@@ -236,3 +237,19 @@ def test_a_closed_standard_stream_changes_nothing_of_the_run(
     assert done.returncode == 0
     assert project.ledger["terminal"]["status"] == "APPROVED_NO_PR"
     assert (done.stdout == b"") == (">&-" in closed.replace("2>&-", ""))
+
+
+@pytest.mark.parametrize("role", ["reviewers", "exerciser"])
+def test_a_verifier_that_cannot_work_is_found_before_a_turn_is_spent(project: Any, attempt_of: Any, role: str) -> None:
+    there = {"reviewers": [{"name": "judge", "command": ["true"]}], "exerciser": {"command": ["true"]}}
+    away = {"reviewers": [{"name": "judge", "executor": "claude"}], "exerciser": {"executor": "claude"}}
+    project.configure({"player": [attempt_of(3)]}, **(there | {role: away[role]}))
+    script = {"driver": "scripted", "script": str(project.path.parent / "script.json")}
+    missing = {"claude": {"command": ["/nonexistent/claude"]}}
+    settings = json.loads((project.path / "touchline.yaml").read_text())
+    settings["executors"] = {"play": script, **missing}
+    (project.path / "touchline.yaml").write_text(json.dumps(settings))
+    ran = project.run()
+    assert (ran.status, ran.out) == (2, "")
+    assert "cannot be used" in ran.err or "can be used" in ran.err
+    assert not list(Path(os.environ["XDG_STATE_HOME"]).glob("player-coach/*/*/ledger.json"))

@@ -13,7 +13,7 @@ from touchline.documents.ledger import RunOptions
 from touchline.documents.settings import Settings
 from touchline_scripted.executor import ScriptedExecutor
 
-VERSIONS = {"claude": "2.1.0 (Claude Code)", "codex": "codex-cli 0.50.0"}
+VERSIONS = {"claude": "99.0.0 (Claude Code)", "codex": "codex-cli 99.0.0"}
 
 
 @pytest.fixture

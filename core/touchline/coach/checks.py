@@ -96,14 +96,19 @@ def require_exerciser(settings: Settings) -> None:
         )
 
 
-def require_judge(checks: Checks) -> None:
-    """Refuse a run whose turns nobody could judge, before one is spent. Raises ConfigError."""
+def require_verifiers(checks: Checks) -> None:
+    """Refuse a run whose turns nobody could judge or exercise, before one is spent. Raises ConfigError."""
     if all(judge.problem for judge in checks.judges):
         told = "; ".join(f"{judge.name}: {judge.problem}" for judge in checks.judges)
         raise ConfigError(
             f"no judge can be used ({told})",
             fix="Name one that can, or none (--reviewer, `reviewers` in the configuration): "
             "then a fresh session of the player's executor judges.",
+        )
+    if checks.exerciser is not None and checks.exerciser.problem:
+        raise ConfigError(
+            f"the exerciser cannot be used ({checks.exerciser.problem})",
+            fix="Install it or log in to it, or name another one or a command under `exerciser` in the configuration.",
         )
 
 
@@ -188,7 +193,8 @@ def _by_executor(
         readiness = built.check()
     except (PluginLoadError, ExecutorError) as error:
         return Verifier(name=name, problem=error.what)
-    problem = "" if readiness.installed else readiness.problem or "not installed"
+    problem = readiness.problem or ("" if readiness.installed else "not installed")
+    problem = problem or ("not logged in" if readiness.logged_in is False else "")
     limits = settings.executors[executor].limits if executor in settings.executors else None
     idle_s = float(limits.idle_s) if limits is not None else 900.0
     return Verifier(

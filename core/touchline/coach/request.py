@@ -10,7 +10,7 @@ from typing import Protocol, TextIO
 
 from touchline import texts
 from touchline.coach import finish
-from touchline.coach.checks import find_checks, require_judge
+from touchline.coach.checks import find_checks, require_verifiers
 from touchline.coach.executors import build_executor, pick_player
 from touchline.coach.options import Defaults, Effective, Flags, Surroundings, resolve
 from touchline.coach.plan import DEFAULT_PLAN_FOLDER, find_plans, read_plan
@@ -172,7 +172,7 @@ def _player(request: Request, loaded: Loaded, effective: Effective, progress: Pr
     try:
         name = pick_player(effective.executor, settings, environ)
         player = build_executor(name, settings, environ)
-        require_judge(find_checks(settings, effective.run_options(name), player, tests=None, environ=environ))
+        require_verifiers(find_checks(settings, effective.run_options(name), player, tests=None, environ=environ))
         load_hooks([*request.hook_modules, *settings.hooks.modules], environ=environ)
         readiness = player.check()
         if not readiness.installed or readiness.logged_in is False:

@@ -9,7 +9,7 @@ import platform
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -174,6 +174,9 @@ def _executors(settings: Settings, environ: Mapping[str, str], timeout_s: float)
             checks.append(_problem(f"executor {name}", exc))
             continue
         check = _ready(name, readiness)
+        if check.status == "warning" and name == settings.run.executor:
+            # The configured player: with it no run can begin.
+            check = replace(check, status="problem")
         driver = settings.executors[name].driver or name if name in settings.executors else name
         usable += check.status == "ok" and driver not in NEVER_PICKED
         checks.append(check)
