@@ -234,13 +234,25 @@ class PermissionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What `check` found without calling a model. `logged_in` is None where it cannot be told cheaply."""
+    """What `check` found without calling a model.
+
+    `logged_in` is None where it cannot be told cheaply. `problem` says why it cannot be used, `fix` what to do.
+    """
 
     installed: bool
     version: str = ""
     logged_in: bool | None = None
     problem: str = ""
     fix: str = ""
+
+    @property
+    def hindrance(self) -> str:
+        """Why no turn can be played with it, "" where nothing is known to stand against one."""
+        if self.problem:
+            return self.problem
+        if not self.installed:
+            return "not installed"
+        return "not logged in" if self.logged_in is False else ""
 
 
 class Program(Protocol):

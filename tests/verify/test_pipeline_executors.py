@@ -70,7 +70,11 @@ def test_an_executor_always_gets_a_session_of_its_own(change: Path, tmp_path: Pa
         (Recording(TurnEnded('{"ask": "Which one?"}')), "BLOCKED", "asked instead of answering: Which one?"),
         (Recording(TurnEnded("")), "BLOCKED", "silent"),
         (Recording(TurnEnded("x", Failure(FailureKind.RATE_LIMIT, "slow down"))), "BLOCKED", "slow down"),
-        (Recording(ready=Readiness(False, problem="not there", fix="Install it.")), "NOT_RUN", "not there Install it."),
+        (
+            Recording(ready=Readiness(False, problem="not there", fix="Install it.")),
+            "NOT_RUN",
+            "not there. Install it.",
+        ),
         (Recording(ready=Readiness(True, logged_in=False)), "NOT_RUN", "not logged in"),
     ],
 )

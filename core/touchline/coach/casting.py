@@ -70,12 +70,9 @@ def casting(effective: Effective, settings: Settings, work_tree: Path, environ: 
         checks = find_checks(
             settings, effective.run_options(name), player, tests=tests, environ=environ, rules=_rules(work_tree)
         )
-        readiness = player.check()
+        problem = player.check().hindrance
     except (ExecutorError, PluginLoadError, ConfigError) as error:
         return Cast(None, effective.model, f"{error.what}. {error.fix}".strip(), None, tests)
-    problem = ""
-    if not readiness.installed or readiness.logged_in is False:
-        problem = readiness.problem or ("not logged in" if readiness.installed else "not installed")
     return Cast(name, effective.model, problem, checks, tests)
 
 

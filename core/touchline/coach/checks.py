@@ -193,12 +193,15 @@ def _by_executor(
         readiness = built.check()
     except (PluginLoadError, ExecutorError) as error:
         return Verifier(name=name, problem=error.what)
-    problem = readiness.problem or ("" if readiness.installed else "not installed")
-    problem = problem or ("not logged in" if readiness.logged_in is False else "")
     limits = settings.executors[executor].limits if executor in settings.executors else None
     idle_s = float(limits.idle_s) if limits is not None else 900.0
     return Verifier(
-        name=name, executor=built, model=model, timeout_s=timeout_s, idle_s=min(idle_s, timeout_s), problem=problem
+        name=name,
+        executor=built,
+        model=model,
+        timeout_s=timeout_s,
+        idle_s=min(idle_s, timeout_s),
+        problem=readiness.hindrance,
     )
 
 

@@ -175,9 +175,8 @@ def _player(request: Request, loaded: Loaded, effective: Effective, progress: Pr
         require_verifiers(find_checks(settings, effective.run_options(name), player, tests=None, environ=environ))
         load_hooks([*request.hook_modules, *settings.hooks.modules], environ=environ)
         readiness = player.check()
-        if not readiness.installed or readiness.logged_in is False:
-            why = readiness.problem or ("not logged in" if readiness.installed else "not installed")
-            raise ExecutorError(f"executor {name!r}: {why}", fix=readiness.fix)
+        if readiness.hindrance:
+            raise ExecutorError(f"executor {name!r}: {readiness.hindrance}", fix=readiness.fix)
         return name
     except ExecutorError as error:
         return end_without_ledger(request, effective, progress, "FAILED_RUN", str(error))

@@ -209,13 +209,13 @@ def _asked(executor: Executor, timeout_s: float) -> Readiness:
 def _ready(name: str, readiness: Readiness) -> Check:
     label = f"executor {name}"
     if not readiness.installed:
-        return Check(label, "warning", readiness.problem or "not installed", readiness.fix)
+        return Check(label, "warning", readiness.hindrance, readiness.fix)
     known = {True: "logged in", False: "not logged in", None: "login not checked"}[readiness.logged_in]
     parts = dict.fromkeys(part for part in (readiness.version, known, readiness.problem) if part)
     detail = ", ".join(parts)
-    if readiness.problem or readiness.logged_in is False:
-        return Check(label, "warning", detail, readiness.fix)
-    return Check(label, "ok", detail)
+    return Check(
+        label, "warning" if readiness.hindrance else "ok", detail, readiness.fix if readiness.hindrance else ""
+    )
 
 
 def _surroundings(environ: Mapping[str, str]) -> list[Check]:

@@ -132,9 +132,7 @@ def _not_ready(executor: Executor) -> str:
         ready = executor.check()
     except Exception as error:  # noqa: BLE001 - plugin isolation: a driver's defect makes a verifier unavailable
         return f"the driver {executor.name} could not be asked whether it is ready: {type(error).__name__}: {error}"
-    if ready.problem or not ready.installed:
-        return " ".join(part for part in (ready.problem or f"{executor.name} is not installed", ready.fix) if part)
-    return f"{executor.name} is not logged in. {ready.fix}".strip() if ready.logged_in is False else ""
+    return f"{executor.name}: {ready.hindrance}. {ready.fix}".rstrip(" ") if ready.hindrance else ""
 
 
 def _turn(
