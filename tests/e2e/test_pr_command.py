@@ -175,6 +175,42 @@ def test_a_configured_kind_of_secret_stops_the_push_of_a_run_and_by_hand(desk: D
     assert desk.at_remote("for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
 
 
+def test_what_a_player_configured_on_the_branch_of_its_run_runs_no_command(desk: Desk, attempt_of: Any) -> None:
+    owned = desk.bare.parent / "owned"
+    forge = {"file": {"commands": {"inspect": ["sh", "-c", f"touch {owned}; exit 1"]}}}
+    written = {"write": {"path": "touchline.yaml", "content": json.dumps({"forge": forge})}}
+    desk.git("switch", "--quiet", "main")
+    verifiers = {"reviewers": [{"name": "judge", "command": ["true"]}], "exerciser": {"command": ["true"]}}
+    desk.project.configure({"player": [[written, *attempt_of(3)]]}, **verifiers)
+    desk.git("push", "--quiet", "upstream", "main")
+    ran = desk.project.touchline("run", "--headless", "--no-ci", "--max-turns=1")
+    assert ran.block["PR_STATE"] == "draft", ran.err
+    assert "PR_STATE: draft\n" in desk.pr("inspect")
+    assert not owned.exists()
+    # A person's own branch: there it is their configuration.
+    desk.git("switch", "--quiet", "--create", "mine")
+    desk.pr("inspect", "1", status=5)
+    assert owned.exists()
+
+
+def test_push_settings_that_changed_while_a_run_went_on_are_refused(desk: Desk, attempt_of: Any) -> None:
+    elsewhere = desk.bare.with_name("elsewhere.git")
+    desk.git("clone", "--quiet", "--bare", str(desk.bare), str(elsewhere))
+    (desk.project.path / "redirect").write_text(f"#!/bin/sh\ngit config remote.upstream.pushurl {elsewhere}\n")
+    (desk.project.path / "redirect").chmod(0o755)
+    desk.git("switch", "--quiet", "main")
+    turn = [{"run": {"command": "./redirect", "expect": "ok"}}, {"fail": {"kind": "not-authenticated", "reason": "x"}}]
+    verifiers = {"reviewers": [{"name": "judge", "command": ["true"]}], "exerciser": {"command": ["true"]}}
+    desk.project.configure({"player": [turn]}, **verifiers, permissions={"allow": ["bash(./redirect)"]})
+    desk.git("push", "--quiet", "upstream", "main")
+    ran = desk.project.touchline("run", "--headless", "--no-ci")
+    assert ran.block["STATUS"] == "FAILED_RUN", ran.err
+    told = desk.pr("push", status=5)
+    assert told.startswith("OPERATION_FAILED: push\n")
+    assert "pushurl" in told
+    assert "touchline/" not in desk.git("--git-dir", str(elsewhere), "for-each-ref")
+
+
 def test_the_target_is_never_pushed_and_what_is_no_reference_is_refused_without_a_block(desk: Desk) -> None:
     for argv in (("inspect", "--", "-x"), ("update",), ("comment",), ("ready", "--head", "abc")):
         assert desk.pr(*argv, status=2) == ""

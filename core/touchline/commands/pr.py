@@ -144,22 +144,30 @@ def _performed(
     """Do it and print its block; gives the exit status."""
     from touchline.commands.pr_block import failure_rows, rendered, success_rows
     from touchline.commands.pr_steps import masked, open_desk
-    from touchline.errors import ForgeError
+    from touchline.errors import ForgeError, GitError, Observed, UsageError
     from touchline.process.cancel import on_signals
     from touchline.turn.shown import told
+
+    def say(text: str) -> None:
+        click.echo(told(masked(repo.absolute(), text), 4000), err=True)
 
     with on_signals() as cancel:
         provider = forge or "none"
         try:
-            desk = open_desk(repo.absolute(), config_file=config_file, forge=forge, environ=os.environ, cancel=cancel)
+            desk = open_desk(
+                repo.absolute(), config_file=config_file, forge=forge, environ=os.environ, cancel=cancel, say=say
+            )
             provider = desk.binding.provider
             done = perform(desk)
-        except ForgeError as error:
-            what, fix = masked(repo.absolute(), error.what), masked(repo.absolute(), error.fix)
-            rows = failure_rows(operation, error.provider or provider, what, error.observed)
-            click.echo(told(f"{what}\n{fix}".rstrip(), 4000), err=True)
+        except (ForgeError, GitError) as error:
+            if error.exit_code == UsageError.exit_code:
+                raise
+            seen = error.observed if isinstance(error, ForgeError) else Observed()
+            known = error.provider if isinstance(error, ForgeError) else ""
+            say(f"{error.what}\n{error.fix}".rstrip())
+            rows = failure_rows(operation, known or provider, masked(repo.absolute(), error.what), seen)
             click.echo(rendered(rows, as_json=as_json), nl=False)
-            return 130 if cancel.is_set() else error.exit_code
+            return 130 if cancel.is_set() else ForgeError.exit_code
     click.echo(rendered(success_rows(done, desk.binding), as_json=as_json), nl=False)
     return 0
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from touchline.coach.publish.binding import LIFE_CYCLE, Binding, bind
-from touchline.coach.publish.takeup import tip_at_host
+from touchline.coach.publish.takeup import own_tip_at_host, require_kept_transport
 from touchline.coach.start import find_place, read_settings
 from touchline.commands.pr_block import Done, reviewer_line
 from touchline.errors import ForgeConflict, ForgeError, ForgeNotFoundError, UsageError
@@ -31,6 +31,7 @@ from touchline.forge import (
 from touchline.git.diff import merge_base
 from touchline.git.refnames import is_branch_name
 from touchline.git.repository import Repository
+from touchline.ledger.store import LedgerStore
 from touchline.process.cancel import Cancellation
 from touchline.secrets.changes import scan_change, scan_commits
 from touchline.secrets.redact import Redactor
@@ -69,12 +70,24 @@ def open_desk(
     forge: str | None,
     environ: Mapping[str, str],
     cancel: Cancellation,
+    say: Callable[[str], None],
 ) -> Desk:
-    """The repository at `path` bound to its forge. Raises ForgeError, ConfigError, PluginLoadError; changes nothing."""
+    """The repository at `path` bound to its forge. Raises the error family; changes nothing.
+
+    On the branch of a run its work is not trusted: what counts is the configuration from the start of that run, and
+    git settings that were changed while it went on are refused.
+    """
     place = find_place(path, environ, published=True)
-    head = place.repo.head().commit
-    loaded = read_settings(place, config_file=config_file, environ=environ, unfinished=None, base=head or None)
-    host = LocalForgeHost(place.repo, environ=environ, cancel=cancel)
+    require_kept_transport(place.repo, place.folder.path.parent.parent)
+    store = LedgerStore(place.folder.path)
+    loaded = read_settings(
+        place,
+        config_file=config_file,
+        environ=environ,
+        unfinished=store.read() if store.exists() else None,
+        base=place.repo.head().commit or None,
+    )
+    host = LocalForgeHost(place.repo, environ=environ, cancel=cancel, say=say)
     binding = bind(host, loaded.settings, named=forge, environ=environ, preflight=False)
     return Desk(place.repo, binding, loaded.settings.secrets.patterns)
 
@@ -186,14 +199,7 @@ def _pushed(desk: Desk, branch: str, target: str) -> str:
             fix="Make a branch of your own: git switch -c NAME.",
         )
     sha = repo.head().commit
-    tip = tip_at_host(binding, branch)
-    if tip and merge_base(repo, tip, sha) != tip:
-        raise ForgeConflict(
-            f"the branch {branch} at the host is at {tip}, with commits that are not here",
-            fix="Someone else pushed: fetch the branch, look at it and merge it; it is never overwritten.",
-            operation="push",
-            provider=binding.provider,
-        )
+    tip = own_tip_at_host(binding, repo, branch)
     base = merge_base(repo, binding.forge.fetch_branch(binding.base, target), sha)
     _refuse_secrets(desk, base, sha)
     return binding.forge.push(binding.head, sha, branch, expected=tip).sha

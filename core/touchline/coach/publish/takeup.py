@@ -48,14 +48,7 @@ class Left:
 def left_at_host(binding: Binding, repo: Repository, ledger: Ledger, target: str) -> Left:
     """What earlier runs left. Raises ForgeConflict for a branch or change that this run may not go on with."""
     branch = ledger.run.source_branch or ""
-    tip = tip_at_host(binding, branch)
-    if tip and merge_base(repo, tip, repo.head().commit) != tip:
-        raise ForgeConflict(
-            f"the branch {branch} at the host is at {tip}, with commits that are not here",
-            fix="Someone else pushed: fetch the branch, look at it and merge it; it is never overwritten.",
-            operation="preflight",
-            provider=binding.provider,
-        )
+    tip = own_tip_at_host(binding, repo, branch)
     change = binding.forge.inspect(ByUrl(ledger.pr_url)) if ledger.pr_url is not None else None
     if change is None or not change.is_open:
         return Left(tip, None)
@@ -97,6 +90,19 @@ def tip_at_host(binding: Binding, branch: str) -> str:
         return binding.forge.fetch_branch(binding.head, branch)
     except ForgeNotFoundError:
         return ""
+
+
+def own_tip_at_host(binding: Binding, repo: Repository, branch: str) -> str:
+    """The same of a branch that only we may move: raises ForgeConflict where it holds commits that HEAD does not."""
+    tip = tip_at_host(binding, branch)
+    if tip and merge_base(repo, tip, repo.head().commit) != tip:
+        raise ForgeConflict(
+            f"the branch {branch} at the host is at {tip}, with commits that are not here",
+            fix="Someone else pushed: fetch the branch, look at it and merge it; it is never overwritten.",
+            operation="preflight",
+            provider=binding.provider,
+        )
+    return tip
 
 
 def keep_transport(run: Run) -> None:
