@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -14,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import published_scene
 
 TESTS = """\
 import sys, unittest
@@ -145,20 +148,25 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.fixture
+def remote(project: Project, tmp_path: Path) -> Path:
+    """A bare repository that the project pushes to, as its remote `upstream`."""
+    bare = tmp_path / "remote.git"
+    project.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
+    project.git("remote", "add", "upstream", str(bare))
+    return bare
+
+
+@pytest.fixture
 def make_scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AbstractContextManager[Any]]:
     """Opens a `Scene` of `published_scene` in a folder and a state of its own: a project and a host to disturb."""
-    spec = importlib.util.spec_from_file_location("published_scene", Path(__file__).with_name("published_scene.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    kit = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = kit
-    spec.loader.exec_module(kit)
 
     def make(name: str, player: list[Any], **sections: Any) -> AbstractContextManager[Any]:
         folder = tmp_path / name
         folder.mkdir()
         monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        opened: AbstractContextManager[Any] = kit.opened(make_project(folder / "project"), folder, player, **sections)
+        opened: AbstractContextManager[Any] = published_scene.opened(
+            make_project(folder / "project"), folder, player, **sections
+        )
         return opened
 
     return make

@@ -76,14 +76,11 @@ class Desk:
 
 
 @pytest.fixture
-def desk(project: Any, tmp_path: Path) -> Desk:
-    bare = tmp_path / "remote.git"
-    project.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
-    project.git("remote", "add", "upstream", str(bare))
+def desk(project: Any, remote: Path) -> Desk:
     project.configure({"player": []})
     project.git("push", "--quiet", "upstream", "main")
     project.git("switch", "--quiet", "--create", BRANCH)
-    return Desk(project, bare)
+    return Desk(project, remote)
 
 
 @pytest.mark.slow

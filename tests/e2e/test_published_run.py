@@ -10,18 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 Attempt = Callable[[int], list[dict[str, Any]]]
-
-
-@pytest.fixture
-def remote(project: Any, tmp_path: Path) -> Path:
-    """A bare repository that the project pushes to."""
-    bare = tmp_path / "remote.git"
-    project.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
-    project.git("remote", "add", "upstream", str(bare))
-    return bare
 
 
 def quick(project: Any, player: list[Any], **sections: Any) -> None:

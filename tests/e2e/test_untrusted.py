@@ -94,11 +94,8 @@ def script(text: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TEXTS)
-def test_hostile_text_is_inert_in_every_place(project: Any, tmp_path: Path, kind: str) -> None:
+def test_hostile_text_is_inert_in_every_place(project: Any, remote: Path, tmp_path: Path, kind: str) -> None:
     text = TEXTS[kind]
-    bare = tmp_path / "remote.git"
-    project.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
-    project.git("remote", "add", "upstream", str(bare))
     project.configure(script(text), tests={"command": ["true"], "baseline": False})
     project.git("push", "--quiet", "upstream", "main")
     plan = tmp_path / "plan.md"
@@ -116,7 +113,7 @@ def test_hostile_text_is_inert_in_every_place(project: Any, tmp_path: Path, kind
     assert not [line for line in ours if line.startswith(("STATUS:", "/merge", "-x", "| 9", "##"))]
     assert re.fullmatch(r"touchline/[A-Za-z0-9-]{1,80} -> main", ran.block["BRANCH"])
 
-    (change,) = BareBackdoor(bare).changes()
+    (change,) = BareBackdoor(remote).changes()
     inert_body(change.body)
     assert "- Status: **TURN_LIMIT_VERIFY**" in change.body
     assert 0 < len(change.title) <= 120
@@ -205,11 +202,8 @@ def test_a_name_of_a_branch_or_remote_cannot_write_a_line_of_the_block(
 
 @pytest.mark.parametrize("target", ["--upload-pack=touch pwned;", "main:refs/heads/x", "$(touch pwned)\x1b[2J"])
 def test_a_target_that_is_no_branch_is_refused_before_anything_is_touched(
-    project: Any, tmp_path: Path, target: str
+    project: Any, remote: Path, tmp_path: Path, target: str
 ) -> None:
-    bare = tmp_path / "remote.git"
-    project.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
-    project.git("remote", "add", "upstream", str(bare))
     project.configure({"player": [[{"finish": {"summary": "x"}}]]})
     project.git("push", "--quiet", "upstream", "main")
     ran = project.touchline("run", "--headless", "--no-ci", f"--target={target}", timeout_s=120)
