@@ -80,6 +80,7 @@ from touchline.forge import (
     identify_remote,
 )
 from touchline.forge import require as require_capabilities
+from touchline.git.call import redact as redact_urls
 from touchline.plugins.hookspecs import BodySection, hookimpl
 from touchline.process import Child, Completed, Ending, Line
 from touchline.process import run as run_program
@@ -171,6 +172,7 @@ __all__ = [
     "hookimpl",
     "identify_remote",
     "question_or_silent",
+    "redact_urls",
     "require_capabilities",
     "run_program",
 ]

@@ -18,12 +18,11 @@ from touchline.api import (
     ForgeForbiddenError,
     ForgeNotFoundError,
     ForgeUnavailable,
+    redact_urls,
 )
 
 MAX_WORDS = 1000
 
-# Up to the last "@" before the path: a password may hold one itself.
-_CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s]*@")
 _UNSHOWN = re.compile(r"[^\n\x20-\x7e\x80-\U0010ffff]")
 
 _MEANINGS: tuple[tuple[re.Pattern[str], type[ForgeError], str], ...] = tuple(
@@ -145,5 +144,5 @@ def own_words(done: Completed) -> str:
 
 def shown(text: str) -> str:
     """`text` as it may stand in a message."""
-    clean = _UNSHOWN.sub("", _CREDENTIALS.sub(r"\1***@", text.replace("\r", "\n")))
+    clean = _UNSHOWN.sub("", redact_urls(text.replace("\r", "\n")))
     return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-MAX_WORDS:]
