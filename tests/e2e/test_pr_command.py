@@ -130,6 +130,14 @@ def test_nothing_was_seen_of_a_change_that_is_not_there(desk: Desk) -> None:
     )
 
 
+def test_a_draft_that_cannot_be_opened_pushes_nothing(desk: Desk) -> None:
+    assert "nothing to open a draft for" in desk.pr("draft", "--title", "Add a", status=5)
+    desk.commit("a")
+    for title in ("", " ", "one\ntwo", "\x1b[2J"):
+        assert desk.pr("draft", "--title", title, status=2) == ""
+    assert desk.at_remote("for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
+
+
 def test_commits_of_somebody_else_are_not_overwritten(desk: Desk) -> None:
     desk.commit("a")
     desk.pr("push")

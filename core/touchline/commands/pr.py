@@ -76,6 +76,7 @@ def draft(*, title: str, target: str | None, body_file: str | None, reviewers: t
     """Push the present branch and open its draft; an open draft is found, not doubled."""
     from touchline.commands import pr_steps
 
+    _require_title(title)
     body = _read(body_file) if body_file is not None else ""
     return _performed(
         "draft",
@@ -128,6 +129,8 @@ def update(*, reference: str | None, body_file: str | None, title: str | None, *
 
     if body_file is None and title is None:
         raise UsageError("there is nothing to update", fix="Give --body-file FILE, --title TEXT, or both.")
+    if title is not None:
+        _require_title(title)
     body = _read(body_file) if body_file is not None else None
     return _performed("update", lambda desk: pr_steps.update(desk, reference, body=body, title=title), **common)
 
@@ -164,12 +167,19 @@ def _performed(
                 raise
             seen = error.observed if isinstance(error, ForgeError) else Observed()
             known = error.provider if isinstance(error, ForgeError) else ""
-            say(f"{error.what}\n{error.fix}".rstrip())
+            say(f"touchline: {error}")
             rows = failure_rows(operation, known or provider, masked(repo.absolute(), error.what), seen)
             click.echo(rendered(rows, as_json=as_json), nl=False)
             return 130 if cancel.is_set() else ForgeError.exit_code
     click.echo(rendered(success_rows(done, desk.binding), as_json=as_json), nl=False)
     return 0
+
+
+def _require_title(title: str) -> None:
+    from touchline.errors import UsageError
+
+    if not title.strip() or not title.isprintable():
+        raise UsageError("a title is one line of text that can be shown", fix="Give another --title.")
 
 
 def _read(place: str) -> str:

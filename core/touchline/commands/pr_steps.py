@@ -132,7 +132,7 @@ def draft(desk: Desk, *, title: str, body: str, target: str | None, reviewers: C
     binding, branch = desk.binding, desk.branch
     _try(desk, LIFE_CYCLE)
     goes_to = target or binding.forge.default_target(binding.base)
-    sha = _pushed(desk, branch, goes_to)
+    sha = _pushed(desk, branch, goes_to, with_work=True)
     change = binding.forge.create_draft(
         Draft(
             base=binding.base,
@@ -190,8 +190,8 @@ def _inspected(desk: Desk, reference: str | None, needed: Collection[ForgeCapabi
     return desk.binding.forge.inspect(selector)
 
 
-def _pushed(desk: Desk, branch: str, target: str) -> str:
-    """HEAD at the host's branch, as observed after the push."""
+def _pushed(desk: Desk, branch: str, target: str, *, with_work: bool = False) -> str:
+    """HEAD at the host's branch, as observed after the push; `with_work` wants a commit that the target lacks."""
     repo, binding = desk.repo, desk.binding
     if branch == target and binding.head == binding.base:
         raise UsageError(
@@ -201,6 +201,13 @@ def _pushed(desk: Desk, branch: str, target: str) -> str:
     sha = repo.head().commit
     tip = own_tip_at_host(binding, repo, branch)
     base = merge_base(repo, binding.forge.fetch_branch(binding.base, target), sha)
+    if with_work and base == sha:
+        raise ForgeConflict(
+            f"{target} has every commit of {branch}: there is nothing to open a draft for",
+            fix="Commit the work first.",
+            operation="draft",
+            provider=binding.provider,
+        )
     _refuse_secrets(desk, base, sha)
     return binding.forge.push(binding.head, sha, branch, expected=tip).sha
 
