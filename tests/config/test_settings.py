@@ -167,6 +167,7 @@ def test_a_duration_in_the_file_is_nothing_else(written: str) -> None:
     assert "f:1:9: tests.timeout: expected" in refusal(f"tests: {{timeout: {written}}}")
 
 
-def test_a_kind_of_secret_that_is_no_regular_expression_is_refused_with_its_name() -> None:
+@pytest.mark.parametrize("pattern", ["(", "x*"])
+def test_a_kind_of_secret_that_finds_nothing_or_everything_is_refused_with_its_name(pattern: str) -> None:
     with pytest.raises(ValidationError, match="regular expression for acme"):
-        Settings.model_validate({"secrets": {"patterns": {"acme": "("}}})
+        Settings.model_validate({"secrets": {"patterns": {"acme": pattern}}})

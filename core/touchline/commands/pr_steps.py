@@ -233,7 +233,7 @@ def _refuse_secrets(desk: Desk, base: str | None, sha: str) -> None:
         reasons = [reason for scan in scans for reason in scan.reasons()]
         raise ForgeConflict(
             f"suspected secrets: {'; '.join(reasons[:REASONS_NAMED])}",
-            fix="Take them out of every commit of the branch, or allow them as docs/configuration.md says.",
+            fix="Take them out of every commit of the branch; what is none goes into the target's .secrets.baseline.",
             operation="push",
             provider=desk.binding.provider,
         )

@@ -320,9 +320,11 @@ class SecretsConfig(Section):
     def _compile(cls, given: dict[str, str]) -> dict[str, str]:
         for kind, pattern in given.items():
             try:
-                re.compile(pattern)
+                found = re.compile(pattern).search("")
             except re.error as error:
                 raise ValueError(f"expected a regular expression for {kind}: {error}") from error
+            if found is not None:
+                raise ValueError(f"expected a regular expression for {kind} that does not match an empty text")
         return given
 
 
