@@ -224,9 +224,29 @@ def test_the_target_is_never_pushed_and_what_is_no_reference_is_refused_without_
     before = desk.at_remote("rev-parse", "main")
     assert desk.pr("push", status=2) == ""
     assert "where changes go" in desk.err
+    desk.git("push", "--quiet", "upstream", "main~1:refs/heads/develop")
+    for target in ("develop", "--upload-pack=touch x", ""):
+        assert desk.pr("draft", "--title", "x", f"--target={target}", status=2) == ""
     desk.git("switch", "--quiet", "--detach")
     assert desk.pr("draft", "--title", "x", status=2) == ""
     assert desk.at_remote("rev-parse", "main") == before
+
+
+def test_what_is_no_number_no_text_and_no_commit_is_said_without_an_accident(desk: Desk) -> None:
+    assert desk.pr("inspect", "9" * 5000, status=2) == ""
+    long = desk.bare.parent / "long"
+    long.write_text("x" + "\u00e9" * 600_000)
+    assert desk.pr("comment", "1", "--body-file", str(long), status=2) == ""
+    assert "is longer than" in desk.err
+    told = desk.pr("inspect", "http://me:tok-5577-secret-value@127.0.0.1:9/widget.git", status=5)
+    assert "tok-5577" not in told + desk.err
+    desk.git("switch", "--quiet", "--orphan", "empty")
+    assert desk.pr("push", status=2) == ""
+    assert desk.pr("draft", "--title", "x", status=2) == desk.pr("ready", "1", status=2) == ""
+    desk.git("config", "core.repositoryFormatVersion", "1")
+    desk.git("config", "extensions.unheardOf", "true")
+    desk.pr("inspect", status=2)
+    assert "Traceback" not in desk.err
 
 
 def test_a_remote_that_is_gone_is_a_failure_before_anything_is_done(desk: Desk) -> None:

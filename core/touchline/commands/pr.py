@@ -192,11 +192,11 @@ def _read(place: str) -> str:
         else:
             with Path(place).open("rb") as file:
                 raw = file.read(MAX_TEXT_BYTES + 1)
-        text = raw.decode("utf-8")
     except OSError as error:
         raise UsageError(f"{place} cannot be read: {error.strerror}", fix="Name a readable file.") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{place} is not UTF-8", fix="Convert the text to UTF-8.") from error
     if len(raw) > MAX_TEXT_BYTES:
         raise UsageError(f"{place} is longer than {MAX_TEXT_BYTES} bytes", fix="Shorten the text.")
-    return text
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{place} is not UTF-8", fix="Convert the text to UTF-8.") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from touchline.coach.publish.binding import LIFE_CYCLE, Binding, bind
 from touchline.coach.publish.takeup import own_tip_at_host, require_kept_transport
 from touchline.coach.start import find_place, read_settings
 from touchline.commands.pr_block import Done, reviewer_line
-from touchline.errors import ForgeConflict, ForgeError, ForgeNotFoundError, UsageError
+from touchline.errors import ForgeConflict, ForgeError, ForgeNotFoundError, GitError, UsageError
 from touchline.forge import (
     ByBranch,
     ByNumber,
@@ -28,6 +29,7 @@ from touchline.forge import (
     Selector,
     remote_secrets,
 )
+from touchline.git.call import redact
 from touchline.git.diff import merge_base
 from touchline.git.refnames import is_branch_name
 from touchline.git.repository import Repository
@@ -40,6 +42,7 @@ from touchline.secrets.trusted import read_allowances, read_gitleaks_config
 from touchline.turn.masking import Masker
 
 REASONS_NAMED = 5
+_NUMBER = re.compile(r"#?[0-9]{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,13 @@ class Desk:
                 fix="Give its URL or number, or switch to the branch.",
             )
         return head.branch
+
+    @property
+    def commit(self) -> str:
+        """The full id of HEAD. Raises UsageError where there is no commit yet."""
+        if not (sha := self.repo.head().commit):
+            raise UsageError("HEAD has no commit", fix="Make a first commit, or switch to a branch that has one.")
+        return sha
 
 
 def open_desk(
@@ -94,13 +104,17 @@ def open_desk(
 
 def masked(path: Path, text: str) -> str:
     """`text` without the credentials of the repository's remotes: a host may repeat what it was sent."""
-    return Masker(remote_secrets(Repository.open(path))).mask(text)
+    try:
+        known = remote_secrets(Repository.open(path))
+    except GitError:
+        known = ()  # what is told may be just that the repository cannot be opened
+    return redact(Masker(known).mask(text))
 
 
 def selector_of(desk: Desk, reference: str | None) -> Selector:
     """The change that `reference` means: a number, a URL, a branch; without one, that of the present branch."""
     binding = desk.binding
-    if reference is not None and reference.removeprefix("#").isascii() and reference.removeprefix("#").isdigit():
+    if reference is not None and _NUMBER.fullmatch(reference):
         return ByNumber(binding.base, int(reference.removeprefix("#")))
     # No branch name can hold a colon or begin with a slash.
     if reference is not None and (":" in reference or reference.startswith("/")):
@@ -118,6 +132,7 @@ def inspect(desk: Desk, reference: str | None) -> Done:
 
 def push(desk: Desk) -> Done:
     """Bring HEAD to the branch of the same name at the host: never forced, never onto the target, never a secret."""
+    _require_work(desk)
     _try(desk, {ForgeCapability.PUSH, ForgeCapability.FETCH, ForgeCapability.INSPECT})
     pushed = _pushed(desk, desk.branch, desk.binding.forge.default_target(desk.binding.base))
     try:
@@ -130,16 +145,20 @@ def push(desk: Desk) -> Done:
 def draft(desk: Desk, *, title: str, body: str, target: str | None, reviewers: Collection[str]) -> Done:
     """Push the present branch and open its draft; one that is open already is found, its texts untouched."""
     binding, branch = desk.binding, desk.branch
+    if target is not None and not is_branch_name(desk.repo, target):
+        raise UsageError(f"--target: {target!r} cannot name a branch", fix="Give the name of a branch.")
+    _require_work(desk)
     _try(desk, LIFE_CYCLE)
     goes_to = target or binding.forge.default_target(binding.base)
+    title, body = _clean(desk, "title", title), _clean(desk, "body", body)
     sha = _pushed(desk, branch, goes_to, with_work=True)
     change = binding.forge.create_draft(
         Draft(
             base=binding.base,
             source=branch,
             target=goes_to,
-            title=_clean(desk, "title", title),
-            body=_clean(desk, "body", body),
+            title=title,
+            body=body,
             head_sha=sha,
             head=binding.head if binding.head != binding.base else None,
         )
@@ -149,8 +168,8 @@ def draft(desk: Desk, *, title: str, body: str, target: str | None, reviewers: C
 
 def ready(desk: Desk, reference: str | None, *, head: str | None, reviewers: Collection[str]) -> Done:
     """Take a change out of draft at exactly the head that was given, or that HEAD is at."""
+    wanted = head or desk.commit
     change = _inspected(desk, reference, {ForgeCapability.INSPECT, ForgeCapability.MARK_READY})
-    wanted = head or desk.repo.head().commit
     change = desk.binding.forge.mark_ready(change, head_sha=wanted)
     return _with_review("ready", desk, change, reviewers)
 
@@ -159,7 +178,7 @@ def comment(desk: Desk, reference: str | None, *, body: str, key: str | None) ->
     """Add a comment; the same text (or key) again finds the first one."""
     change = _inspected(desk, reference, {ForgeCapability.INSPECT, ForgeCapability.COMMENT})
     text = _clean(desk, "comment", body)
-    left = desk.binding.forge.comment(change, text, key=key or hashlib.sha256(text.encode()).hexdigest()[:32])
+    left = desk.binding.forge.comment(change, text, key=hashlib.sha256((key or text).encode()).hexdigest()[:32])
     try:
         change = desk.binding.forge.inspect(ByUrl(change.url))
     except ForgeError as error:
@@ -180,6 +199,11 @@ def update(desk: Desk, reference: str | None, *, body: str | None, title: str | 
     return Done("update", changed)
 
 
+def _require_work(desk: Desk) -> None:
+    """Raise UsageError, before anybody is asked, where HEAD has no branch or no commit."""
+    _ = desk.branch, desk.commit
+
+
 def _try(desk: Desk, needed: Collection[ForgeCapability]) -> None:
     desk.binding.forge.preflight(needed, repo=desk.binding.base, head=desk.binding.head)
 
@@ -193,12 +217,12 @@ def _inspected(desk: Desk, reference: str | None, needed: Collection[ForgeCapabi
 def _pushed(desk: Desk, branch: str, target: str, *, with_work: bool = False) -> str:
     """HEAD at the host's branch, as observed after the push; `with_work` wants a commit that the target lacks."""
     repo, binding = desk.repo, desk.binding
-    if branch == target and binding.head == binding.base:
+    if binding.head == binding.base and branch in (target, binding.forge.default_target(binding.base)):
         raise UsageError(
             f"{branch} is where changes go, not where one comes from",
             fix="Make a branch of your own: git switch -c NAME.",
         )
-    sha = repo.head().commit
+    sha = desk.commit
     tip = own_tip_at_host(binding, repo, branch)
     base = merge_base(repo, binding.forge.fetch_branch(binding.base, target), sha)
     if with_work and base == sha:
